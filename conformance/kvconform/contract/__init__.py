@@ -1,0 +1,1 @@
+"""The contract: clauses, checks and the token-level oracle.  Knows no engine."""

@@ -1,0 +1,60 @@
+"""What a connector's author imports: the only module of the suite that the reference uses."""
+
+from kvconform.ports.capabilities import Capability
+from kvconform.ports.connector import (
+    Connector,
+    ConnectorFactory,
+    Provider,
+    SchedulerSide,
+    Setting,
+    WorkerSide,
+)
+from kvconform.ports.control import ChunkControl, ChunkState, Direction, TransferGate, TransferJob
+from kvconform.ports.errors import (
+    ConnectorNotFoundError,
+    KvconformError,
+    LayoutError,
+    UnsupportedLayoutError,
+)
+from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling
+from kvconform.ports.request import (
+    NULL_BLOCK,
+    BlockTable,
+    Request,
+    RequestSpec,
+    RequestStatus,
+    ScheduledRequest,
+    Step,
+    StepResult,
+)
+
+__all__ = [
+    "NULL_BLOCK",
+    "BlockTable",
+    "Capability",
+    "ChunkControl",
+    "ChunkState",
+    "Connector",
+    "ConnectorFactory",
+    "ConnectorNotFoundError",
+    "Direction",
+    "Group",
+    "GroupKind",
+    "KvconformError",
+    "Layout",
+    "LayoutError",
+    "Provider",
+    "Request",
+    "RequestSpec",
+    "RequestStatus",
+    "ScheduledRequest",
+    "Scheduling",
+    "SchedulerSide",
+    "Setting",
+    "Step",
+    "StepResult",
+    "TransferGate",
+    "TransferJob",
+    "UnsupportedLayoutError",
+    "WorkerSide",
+]

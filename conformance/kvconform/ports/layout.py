@@ -1,0 +1,124 @@
+"""What a connector is told about the KV cache before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from kvconform.ports.errors import LayoutError
+
+
+class GroupKind(StrEnum):
+    """How far back the layers of a group look."""
+
+    FULL = "full"
+    SLIDING = "sliding"
+
+
+class Scheduling(StrEnum):
+    """When the engine learns what a step produced."""
+
+    SYNC = "sync"
+    """Before it schedules the next step."""
+    ASYNC = "async"
+    """While the next step is already scheduled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A KV cache group: layers that share one block table.
+
+    ``block_size`` is in tokens.  ``window`` (tokens, the query's own position included) and
+    ``extra_retained`` (tokens kept below the window for multi-token prediction) are 0 for a
+    full-attention group.  ``slot_bytes`` is the size of one token in one layer.
+    """
+
+    name: str
+    kind: GroupKind
+    block_size: int
+    window: int = 0
+    extra_retained: int = 0
+    eagle: bool = False
+    layers: int = 1
+    slot_bytes: int = 16
+
+    def __post_init__(self) -> None:
+        if self.block_size < 1:
+            raise LayoutError(f"group {self.name!r}: block_size is {self.block_size}, must be >= 1 token")
+        if self.layers < 1:
+            raise LayoutError(f"group {self.name!r}: layers is {self.layers}, must be >= 1")
+        if self.slot_bytes < 16 or self.slot_bytes % 8:  # noqa: PLR2004 - two words of the pattern
+            raise LayoutError(
+                f"group {self.name!r}: slot_bytes is {self.slot_bytes}, must be a multiple of 8 and >= 16"
+            )
+        if self.kind is GroupKind.FULL and (self.window or self.extra_retained):
+            raise LayoutError(f"group {self.name!r}: a full-attention group has no window or extra_retained")
+        if self.kind is GroupKind.SLIDING and self.window < 1:
+            raise LayoutError(f"group {self.name!r}: a sliding group needs window >= 1 token, not {self.window}")
+        if self.extra_retained < 0:
+            raise LayoutError(f"group {self.name!r}: extra_retained is {self.extra_retained}, must be >= 0 tokens")
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of one block in one layer."""
+        return self.block_size * self.slot_bytes
+
+    def layer_names(self) -> tuple[str, ...]:
+        """Names of the group's layers, as keys of the registered KV caches."""
+        return tuple(f"{self.name}.{layer}" for layer in range(self.layers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """All groups of a model and the engine policies that decide what is kept and offloaded.
+
+    ``hash_block`` (tokens) is the granularity of block hashes and of every hit.
+    ``blocks_per_chunk`` is a wish: a connector with chunks of another size says so.
+    ``num_blocks`` is the number of blocks in the engine's pool, the null block 0 included.
+    A request's blocks of all groups come from this one pool.  Every layer's KV cache is a
+    ``uint8`` tensor of shape ``(num_blocks, page_bytes)``.
+    """
+
+    groups: tuple[Group, ...]
+    hash_block: int
+    blocks_per_chunk: int = 1
+    num_blocks: int = 512
+    max_batched_tokens: int = 8192
+    scheduling: Scheduling = Scheduling.SYNC
+    world: int = 1
+    model: str = "model"
+    prompt_only: bool = False
+    options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            raise LayoutError("a layout needs at least one group")
+        names = [group.name for group in self.groups]
+        for name in names:
+            if names.count(name) > 1:
+                raise LayoutError(f"two groups are named {name!r}")
+        for what in ("hash_block", "blocks_per_chunk", "max_batched_tokens", "world"):
+            if getattr(self, what) < 1:
+                raise LayoutError(f"{what} is {getattr(self, what)}, must be >= 1")
+        if self.num_blocks < 2:  # noqa: PLR2004 - the null block and one more
+            raise LayoutError(f"num_blocks is {self.num_blocks}, must be >= 2 (block 0 is the null block)")
+        for group in self.groups:
+            if group.block_size % self.hash_block:
+                raise LayoutError(
+                    f"group {group.name!r}: block_size {group.block_size} is not a multiple of "
+                    f"hash_block {self.hash_block}"
+                )
+
+    def index(self, name: str) -> int:
+        """Position of the group called ``name``; raises `LayoutError` for an unknown name."""
+        for position, group in enumerate(self.groups):
+            if group.name == name:
+                return position
+        known = ", ".join(group.name for group in self.groups)
+        raise LayoutError(f"no group is named {name!r}; the groups are {known}")
+
+    def chunk_tokens(self, group: int) -> int:
+        """Tokens of one chunk of ``group`` if the wish for ``blocks_per_chunk`` is met."""
+        return self.groups[group].block_size * self.blocks_per_chunk

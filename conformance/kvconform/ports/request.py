@@ -1,0 +1,111 @@
+"""What a connector is told about requests and steps while the engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+NULL_BLOCK = 0
+"""Block id that stands for a block which the request does not hold."""
+
+
+class RequestStatus(StrEnum):
+    """Where a request is in its life."""
+
+    WAITING = "waiting"
+    LOADING = "loading"
+    RUNNING = "running"
+    FINISHED = "finished"
+    ABORTED = "aborted"
+
+
+class Request(Protocol):
+    """The scheduler's view of a request; it grows while the request lives.
+
+    ``token_ids`` are prompt and known output tokens.  ``block_hashes`` has one hash for each
+    complete hash block of them, chained, so that equal hashes mean equal prefixes (salt
+    included).  ``num_computed_tokens`` counts tokens scheduled so far, locally cached and
+    loaded ones included.
+    """
+
+    request_id: str
+    token_ids: Sequence[int]
+    num_prompt_tokens: int
+    num_computed_tokens: int
+    block_hashes: Sequence[bytes]
+    salt: str
+    status: RequestStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockTable:
+    """Block ids of one request: for each group, by block index; 0 where it holds none."""
+
+    blocks: tuple[tuple[int, ...], ...]
+    num_local_tokens: int = 0
+    num_external_tokens: int = 0
+
+    def held(self, group: int, start_block: int, end_block: int) -> list[tuple[int, int]]:
+        """Pairs (block index, block id) of the blocks held in ``[start_block, end_block)``."""
+        row = self.blocks[group][start_block:end_block]
+        return [(start_block + at, block) for at, block in enumerate(row) if block != NULL_BLOCK]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledRequest:
+    """One request's part in a step.
+
+    ``num_computed_tokens`` is the count before the step, ``num_scheduled_tokens`` what the step
+    adds.  ``appended`` are the block ids that this step allocated, per group.
+    """
+
+    request: Request
+    table: BlockTable
+    num_computed_tokens: int
+    num_scheduled_tokens: int
+    appended: tuple[tuple[int, ...], ...]
+    is_new: bool
+    is_resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What the engine decided for one step, before any rank runs it."""
+
+    number: int
+    scheduled: tuple[ScheduledRequest, ...] = ()
+    preempted: tuple[str, ...] = ()
+    finished: tuple[str, ...] = ()
+    allocated: frozenset[int] = frozenset()
+    """Every block id that changed its owner since the last step, loads' destinations included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """One rank's report on transfers, as the scheduler side gets it.
+
+    ``failed_blocks`` are pool block ids whose load failed; ``worker_meta`` is whatever
+    ``build_connector_worker_meta`` returned there, opaque to the suite.
+    """
+
+    rank: int
+    finished_stores: frozenset[str] = frozenset()
+    finished_loads: frozenset[str] = frozenset()
+    failed_blocks: frozenset[int] = frozenset()
+    worker_meta: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSpec:
+    """A request as a scenario describes it: ``output`` is what the model will answer.
+
+    The request ends with the last token of ``output`` (the stop token).
+    """
+
+    name: str
+    prompt: tuple[int, ...]
+    output: tuple[int, ...] = (1,)
+    salt: str = ""
+    transfer_params: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,86 @@
+"""Outcomes and the record of one case, from which every report is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    """How a check or a case ended.  The kinds are never merged."""
+
+    PASS = "pass"  # noqa: S105 - an outcome, no password
+    FAIL = "fail"
+    NOT_APPLICABLE = "n/a"
+    """A capability is not claimed; the reason names it."""
+    UNTESTABLE = "untestable"
+    """A precondition or witness is missing, so nothing was measured; counts as a failure."""
+    EXPECTED_FAILURE = "xfail"
+    UNEXPECTED_PASS = "xpass"
+    ERROR = "error"
+    """The suite itself broke."""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether a run with this outcome in it is not a success."""
+        return self in {Outcome.FAIL, Outcome.UNTESTABLE, Outcome.UNEXPECTED_PASS, Outcome.ERROR}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """One check of one case: ``check`` cites ``clause``.
+
+    ``expected`` and ``got`` are short texts; ``detail`` says where: the first differing
+    (group, layer, token, byte) and whose bytes were found there, or an exception's text.
+    """
+
+    check: str
+    clause: str
+    outcome: Outcome
+    expected: str = ""
+    got: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRecord:
+    """What one case showed, one line of a records file (``"event": "case"``)."""
+
+    case: str
+    matrix: str
+    source: str
+    outcome: Outcome
+    checks: tuple[CheckResult, ...] = ()
+    reason: str = ""
+    axes: Mapping[str, object] = field(default_factory=dict)
+    clauses: tuple[str, ...] = ()
+    connector: str = ""
+    seconds: float = 0.0
+    trace: tuple[str, ...] = ()
+    """The engine's events in words, oldest first (kept for bad outcomes)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for one JSON line."""
+        return {"event": "case", **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CaseRecord:
+        """The record of a line; raises KeyError, TypeError or ValueError if it is none."""
+        checks = tuple(
+            CheckResult(**{**check, "outcome": Outcome(check["outcome"])}) for check in data["checks"]
+        )
+        rest = {k: v for k, v in data.items() if k not in {"event", "checks", "outcome"}}
+        for key in ("clauses", "trace"):
+            rest[key] = tuple(rest.get(key, ()))
+        return cls(checks=checks, outcome=Outcome(data["outcome"]), **rest)
+
+
+def combine(checks: Sequence[CheckResult]) -> Outcome:
+    """The outcome of a case from those of its checks: the worst counts, n/a only if all are."""
+    found = {check.outcome for check in checks}
+    for worst in (Outcome.ERROR, Outcome.FAIL, Outcome.UNTESTABLE, Outcome.PASS):
+        if worst in found:
+            return worst
+    return Outcome.NOT_APPLICABLE if found else Outcome.UNTESTABLE
