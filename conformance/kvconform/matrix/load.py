@@ -1,0 +1,259 @@
+"""From a matrix file to a matrix: reads, checks everything, and tells all that is wrong at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kvconform import resources
+from kvconform.contract.clauses import CHECKS, CLAUSES
+from kvconform.matrix import meaning, selection
+from kvconform.matrix.axes import read_space
+from kvconform.matrix.document import Document, read_document
+from kvconform.matrix.model import Header, Matrix, Row
+from kvconform.matrix.paths import LAYOUTS, display
+from kvconform.matrix.problems import MatrixError, Problem, suggest
+from kvconform.matrix.report import Report
+from kvconform.matrix.rules import Rules
+from kvconform.matrix.scenario import Scenario, ScenarioError, ScenarioNotFoundError, load_scenario
+from kvconform.matrix.space import Point, Space
+from kvconform.ports import Capability
+
+_LEVELS = 4
+"""How far above a matrix its folder of layouts is looked for."""
+
+_ROWS_NEED = frozenset(
+    {"layout", "engine", "given", "axes", "zip", "exclude", "select", "expect", "name"}
+)
+
+
+def load_matrix(path: str | Path, *, templates: Iterable[str | Path] = ()) -> Matrix:
+    """The matrix in ``path``; ``templates`` are folders whose scenarios win over the shipped ones.
+
+    Raises `MatrixError` with everything that is wrong with the file.
+    """
+    return _Loading(Path(path), templates).run()
+
+
+def load_matrices(
+    paths: Iterable[str | Path], *, templates: Iterable[str | Path] = ()
+) -> list[Matrix]:
+    """All matrices in ``paths``; raises one `MatrixError` for all files, duplicate names included."""
+    folders = list(templates)
+    problems: list[Problem] = []
+    matrices: list[Matrix] = []
+    first: dict[str, Matrix] = {}
+    for path in paths:
+        try:
+            matrix = load_matrix(path, templates=folders)
+        except MatrixError as error:
+            problems += error.problems
+            continue
+        known = first.setdefault(matrix.name, matrix)
+        if known is not matrix:
+            line, column = read_document(matrix.path, matrix.file).at(("name",))
+            problems.append(
+                Problem(
+                    file=matrix.file,
+                    line=line,
+                    column=column,
+                    message=f"two matrices are named {matrix.name!r}",
+                    hint=f"the other is {known.file}",
+                )
+            )
+        matrices.append(matrix)
+    if problems:
+        raise MatrixError(problems)
+    return matrices
+
+
+@cache
+def matrix_schema() -> dict[str, Any]:
+    """The JSON Schema of matrix files."""
+    text = (resources.schema_dir() / "matrix.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@cache
+def _rules(pointer: str = "") -> Rules:
+    return Rules(matrix_schema(), pointer)
+
+
+class _Loading:
+    """The steps of loading one file; each adds to the report what it finds."""
+
+    def __init__(self, path: Path, templates: Iterable[str | Path]) -> None:
+        self.path = path
+        self.templates = list(templates)
+        self.document: Document = read_document(path, display(path))
+        self.report = Report(self.document)
+
+    def run(self) -> Matrix:
+        """Load; raises `MatrixError`."""
+        matrix = self._load() if self.document.root is not None else None
+        if self.report.problems or matrix is None:
+            raise MatrixError(self.report.problems)
+        return matrix
+
+    def _load(self) -> Matrix | None:
+        data = self.document.plain()
+        broken = self.report.add_faults(_rules().faults(data), data)
+        broken |= {"" for _ in self.document.problems}
+        if not isinstance(data, dict):
+            return None
+        scenario = self._check_names(data, broken)
+        if isinstance(data.get("layout"), str) and "layout" not in broken:
+            self._read_layout(data)
+        if (broken & {*_ROWS_NEED, ""}) or any(
+            key not in matrix_schema()["properties"] for key in data
+        ):
+            return None
+        return self._load_rows(data, scenario, valid=not broken)
+
+    def _check_names(self, data: dict[str, Any], broken: set[str | int]) -> Scenario | None:
+        """Check what the header refers to; returns the scenario if it can be used."""
+        scenario = None
+        if "scenario" in data and "scenario" not in broken:
+            try:
+                scenario = load_scenario(data["scenario"], self.templates)
+            except ScenarioNotFoundError as error:
+                self.report.add(("scenario",), error.message, error.hint)
+            except ScenarioError as error:
+                self.report.add_all(error.problems)
+        if "clauses" in data and "clauses" not in broken:
+            cited = (
+                {CHECKS[check].clause for check in scenario.checks} if scenario else set(CLAUSES)
+            )
+            for at, clause in enumerate(data["clauses"]):
+                if clause not in CLAUSES:
+                    self.report.add(
+                        ("clauses", at), f"no clause is named {clause!r}", suggest(clause, CLAUSES)
+                    )
+                elif clause not in cited and scenario is not None:
+                    self.report.add(
+                        ("clauses", at),
+                        f"no check of the scenario {scenario.name!r} cites the clause {clause!r}",
+                        f"it checks {', '.join(sorted(cited))}",
+                    )
+        if "requires" in data and "requires" not in broken:
+            known = [capability.value for capability in Capability]
+            for at, name in enumerate(data["requires"]):
+                if name not in known:
+                    self.report.add(
+                        ("requires", at), f"no capability is named {name!r}", suggest(name, known)
+                    )
+        return scenario
+
+    def _read_layout(self, data: dict[str, Any]) -> None:
+        """Replace the name of a layout by the layout, read from its own file."""
+        name = data["layout"]
+        above = [folder / LAYOUTS for folder in list(self.path.absolute().parents)[:_LEVELS]]
+        folders = [*above, resources.matrix_dir() / LAYOUTS]
+        path = next(
+            (file for folder in folders if (file := folder / f"{name}.yaml").is_file()), None
+        )
+        if path is None:
+            known = sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
+            self.report.add(("layout",), f"no layout is named {name!r}", suggest(name, known))
+            data["layout"] = None
+            return
+        document = read_document(path, display(path))
+        self.report.mount(("layout",), document)
+        layout = document.plain()
+        faults = _rules("#/$defs/layout").faults(layout, ("layout",)) if document.root else []
+        broken = self.report.add_faults(faults, {"layout": layout})
+        data["layout"] = None if broken or document.problems else layout
+
+    def _load_rows(
+        self, data: dict[str, Any], scenario: Scenario | None, *, valid: bool
+    ) -> Matrix | None:
+        report = self.report
+        space = read_space(data, report)
+        if space is None:
+            return None
+        before = len(report.problems)
+        layout, engine, given = data["layout"], data.get("engine", {}), data["given"]
+        pins = selection.read_pins(data, space, report)
+        self._check_references(data, space)
+        points = selection.select_points(data, space, report)
+        if len(report.problems) > before or layout is None or not points:
+            return None
+        rows, points = self._select(data, space, points)
+        if len(report.problems) > before:
+            return None
+        decided = selection.first_matches(pins, points, report)
+        under_check = meaning.Rows(space=space, points=points, ids=[row.id for row in rows])
+        right = meaning.check_values(
+            _rules("#/$defs/layout"), layout, ("layout",), under_check, report
+        )
+        right &= meaning.check_values(
+            _rules("#/$defs/engine"), engine, ("engine",), under_check, report
+        )
+        if right:
+            meaning.check_layouts(layout, engine, under_check, report)
+        groups = [group["name"] for group in layout["groups"]]
+        if scenario is not None:
+            meaning.check_values(Rules(scenario.schema), given, ("given",), under_check, report)
+        meaning.check_given(given, groups, under_check, report)
+        ids = dict(zip(points, under_check.ids, strict=True))
+        decided_rows = [
+            meaning.Rows(space=space, points=some, ids=[ids[point] for point in some])
+            for some in decided
+        ]
+        meaning.check_pins(pins, decided_rows, groups, _rules("#/$defs/pin"), report)
+        if not valid or report.problems:
+            return None
+        document = {
+            "layout": layout,
+            "engine": engine,
+            "given": given,
+            "pins": [pin.data for pin in pins],
+        }
+        return self._matrix(data, space, rows, document)
+
+    def _check_references(self, data: dict[str, Any], space: Space) -> None:
+        expect = data.get("expect", {})
+        all_pins: Sequence[Any] = expect["pins"] if isinstance(expect, dict) and expect else ()
+        used = {name for pin in all_pins for name in pin.get("when", {})}
+        for exclude in data.get("exclude", []):
+            used.update(exclude["when"], exclude.get("then", {}))
+        sections: dict[tuple[str | int, ...], Any] = {
+            (key,): data[key] for key in ("layout", "engine", "given") if key in data
+        }
+        for at, pin in enumerate(all_pins):
+            rest = {key: value for key, value in pin.items() if key != "when"}
+            sections["expect", "pins", at] = rest
+        if data["layout"] is None:
+            # A layout that cannot be read may be what uses the axes.
+            used.update(axis.name for axis in space.axes)
+        meaning.check_references(sections, used, space, self.report)
+
+    def _select(
+        self, data: dict[str, Any], space: Space, points: list[Point]
+    ) -> tuple[list[Row], list[Point]]:
+        line = self.report.line_of_key(("axes",) if data.get("axes") else ("name",))
+        rows = space.rows(points, line)
+        chosen = selection.select_sample(data, [row.id for row in rows], self.report)
+        if len(chosen) == len(rows):
+            return rows, points
+        return [rows[at] for at in chosen], [points[at] for at in chosen]
+
+    def _matrix(
+        self, data: dict[str, Any], space: Space, rows: list[Row], document: dict[str, Any]
+    ) -> Matrix:
+        header = Header(
+            name=data["name"],
+            title=data["title"],
+            scenario=data["scenario"],
+            clauses=tuple(data["clauses"]),
+            requires=tuple(data.get("requires", ())),
+            source=data.get("source", ""),
+            file=self.document.file,
+            axes=tuple(axis.name for axis in space.axes),
+            document=document,
+        )
+        return Matrix(header=header, axes=space.axes, rows=tuple(rows), path=self.path)

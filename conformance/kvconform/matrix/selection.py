@@ -1,0 +1,151 @@
+"""The ``exclude``, ``select`` and ``expect`` sections: which rows run, and what is pinned for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kvconform.matrix.problems import shown, suggest
+from kvconform.matrix.references import Path
+from kvconform.matrix.report import Report
+from kvconform.matrix.rules import describe
+from kvconform.matrix.space import MAX_ROWS, Condition, Point, Space, holds, sample
+
+Positions = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinSpec:
+    """A pin with its condition and its data, value sets written as the axes' own values."""
+
+    path: Path
+    condition: Condition
+    data: dict[str, Any]
+
+
+def read_sets(sets: Mapping[str, list[Any]], path: Path, space: Space, report: Report) -> Positions:
+    """Value positions by axis name; unknown axes and values are reported and left out."""
+    axes = {axis.name: axis for axis in space.axes}
+    result: dict[str, tuple[int, ...]] = {}
+    for name, values in sets.items():
+        axis = axes.get(name)
+        if axis is None:
+            report.add(
+                (*path, name), f"no axis is named {shown(name)}", suggest(name, axes), key=True
+            )
+            continue
+        positions = []
+        for at, value in enumerate(values):
+            position = axis.find(value)
+            if position is None:
+                texts = [str(v).lower() if isinstance(v, bool) else str(v) for v in axis.values]
+                report.add(
+                    (*path, name, at),
+                    f"{describe(value)} is no value of the axis {name!r}",
+                    suggest(str(value), texts),
+                )
+            elif position in positions:
+                report.add((*path, name, at), f"{describe(value)} stands twice")
+            else:
+                positions.append(position)
+        result[name] = tuple(positions)
+    return result
+
+
+def select_points(data: Mapping[str, Any], space: Space, report: Report) -> list[Point]:
+    """The combinations that are not excluded, in product order; empty if that was reported."""
+    if space.size > MAX_ROWS:
+        sizes = " x ".join(str(len(factor.entries)) for factor in space.factors)
+        report.add(
+            ("axes",),
+            f"the axes make {space.size:,} rows ({sizes}); at most {MAX_ROWS:,} are read",
+            "fewer values, or several matrices",
+            key=True,
+        )
+        return []
+    conditions = _read_excludes(data.get("exclude", []), space, report)
+    if conditions is None:
+        return []
+    points = [point for point in space.points() if not any(holds(c, point) for c in conditions)]
+    if not points:
+        count = len(conditions)
+        what = "the exclude removes" if count == 1 else f"the {count} excludes remove"
+        report.add(("exclude",), f"no row is left: {what} all {space.size:,} rows", key=True)
+    return points
+
+
+def _read_excludes(excludes: Sequence[Any], space: Space, report: Report) -> list[Condition] | None:
+    before = len(report.problems)
+    conditions = []
+    for at, exclude in enumerate(excludes):
+        sets = [
+            read_sets(exclude[key], ("exclude", at, key), space, report)
+            for key in ("when", "then")
+            if key in exclude
+        ]
+        condition = space.condition(sets)
+        conditions.append(condition)
+        if len(report.problems) == before and any(not entries for _, entries in condition):
+            report.add(("exclude", at), "this exclude removes no row")
+    return conditions if len(report.problems) == before else None
+
+
+def select_sample(data: Mapping[str, Any], ids: Sequence[str], report: Report) -> list[int]:
+    """Positions of the rows that ``select`` chooses, in order."""
+    select = data.get("select", "all")
+    if isinstance(select, str):
+        return list(range(len(ids)))
+    count = select["sample"]
+    if count > len(ids):
+        report.add(
+            ("select", "sample"),
+            f"a sample of {count:,} rows was asked for and there are {len(ids):,}",
+            "write 'select: all'",
+        )
+    return sample(ids, count, select["seed"])
+
+
+def read_pins(data: Mapping[str, Any], space: Space, report: Report) -> list[PinSpec]:
+    """The pins of ``expect``, their value sets checked."""
+    expect = data.get("expect", "oracle")
+    if isinstance(expect, str):
+        return []
+    axes = {axis.name: axis for axis in space.axes}
+    pins = []
+    for at, pin in enumerate(expect["pins"]):
+        path: Path = ("expect", "pins", at)
+        sets = read_sets(pin.get("when", {}), (*path, "when"), space, report)
+        when = {
+            name: [axes[name].values[one] for one in positions] for name, positions in sets.items()
+        }
+        pins.append(
+            PinSpec(path=path, condition=space.condition([sets]), data={**pin, "when": when})
+        )
+    return pins
+
+
+def first_matches(
+    pins: Sequence[PinSpec], points: Sequence[Point], report: Report
+) -> list[list[Point]]:
+    """For each pin the rows that it decides; a pin that decides none is reported."""
+    decided: list[list[Point]] = [[] for _ in pins]
+    matched = [False] * len(pins)
+    for point in points:
+        for at, pin in enumerate(pins):
+            if holds(pin.condition, point):
+                decided[at].append(point)
+                matched[at] = True
+                break
+    for at, pin in enumerate(pins):
+        if matched[at]:
+            continue
+        if any(holds(pin.condition, point) for point in points):
+            report.add(
+                pin.path,
+                "this pin is never used: earlier pins match all of its rows",
+                "put it first",
+            )
+        else:
+            report.add(pin.path, "this pin matches no row")
+    return decided
