@@ -1,0 +1,28 @@
+"""``kvconform check``: is every matrix valid?"""
+
+from __future__ import annotations
+
+import argparse
+
+from kvconform.cli.command import Command, add_paths, load
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Load everything; problems are raised all together by the loader."""
+    matrices = load(options)
+    cases = sum(len(matrix.rows) for matrix in matrices)
+    print(f"{_count(len(matrices), 'matrix', 'matrices')}, {_count(cases, 'case', 'cases')}: ok")
+    return 0
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+COMMAND = Command(
+    name="check",
+    summary="load matrices and tell everything that is wrong with them",
+    add_options=add_paths,
+    execute=execute,
+    epilog="Exit codes: 0 all valid, 2 problems (each as file:line:column: message).",
+)

@@ -1,0 +1,120 @@
+"""What the modules of commands have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvconform.matrix import Matrix, find_matrices, load_matrices
+from kvconform.plugin_options import DEVICES
+from kvconform.run.request import CASE_SECONDS, MAX_RESTARTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command: ``add_options`` fills its parser, ``execute`` returns the exit code."""
+
+    name: str
+    summary: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    execute: Callable[[argparse.Namespace], int]
+    takes_pytest_args: bool = False
+    epilog: str = ""
+
+    def parser(self) -> argparse.ArgumentParser:
+        """The parser of what stands after the command."""
+        parser = argparse.ArgumentParser(
+            prog=f"kvconform {self.name}",
+            description=self.summary[0].upper() + self.summary[1:] + ".",
+            epilog=self.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self.add_options(parser)
+        parser.add_argument(
+            "--debug", action="store_true", help="show the traceback of what goes wrong"
+        )
+        return parser
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """The matrices that a command is about."""
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="a matrix, a folder of them, or the bare name of a shipped one such as "
+        "coverage/unaligned_hit (default: all that are shipped)",
+    )
+    add_templates(parser)
+
+
+def add_templates(parser: argparse.ArgumentParser) -> None:
+    """Where templates are looked up beside the shipped ones."""
+    parser.add_argument(
+        "--templates",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="a folder of templates that is searched before the shipped one (templates are "
+        "code: name only what you trust); may be repeated",
+    )
+
+
+def add_connector_options(parser: argparse.ArgumentParser) -> None:
+    """Where and with which settings connectors run, and how long a case may take."""
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="auto",
+        help="where the engine's KV memory lives; auto takes CUDA if there is any (default: auto)",
+    )
+    parser.add_argument(
+        "--connector-config",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a setting handed to the connector as it stands (VALUE is read as JSON where it is "
+        "JSON); may be repeated",
+    )
+    parser.add_argument(
+        "--case-timeout",
+        metavar="SECONDS",
+        type=positive_seconds,
+        default=CASE_SECONDS,
+        help=f"a case that takes longer has hung and fails (default: {CASE_SECONDS:g})",
+    )
+    parser.add_argument(
+        "--max-restarts",
+        metavar="N",
+        type=natural_number,
+        default=MAX_RESTARTS,
+        help="give the cases that are left up after so many hangs and crashes "
+        f"(default: {MAX_RESTARTS})",
+    )
+
+
+def load(options: argparse.Namespace) -> list[Matrix]:
+    """The matrices that the command line names; raises what `kvconform.matrix` raises."""
+    return load_matrices(find_matrices(options.paths), templates=options.templates)
+
+
+def positive_seconds(text: str) -> float:
+    """A number of seconds above 0, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def natural_number(text: str) -> int:
+    """A whole number from 0, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)

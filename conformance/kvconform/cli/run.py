@@ -1,0 +1,126 @@
+"""``kvconform run``: matrices against one connector, with a verdict."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kvconform.cli.command import Command, add_connector_options, add_paths, load
+from kvconform.ports import KvconformError
+from kvconform.results.junit import write_junit
+from kvconform.results.summary import IN_FULL, closing_line, summarize
+from kvconform.run import RunRequest, RunResult, run
+from kvconform.run.progress import Progress
+
+
+class ReportNotWrittenError(KvconformError):
+    """A report file cannot be written: names it and why."""
+
+
+class OptionsError(KvconformError):
+    """Options that do not go together."""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    parser.add_argument(
+        "--connector",
+        metavar="NAME",
+        default="reference",
+        help="connector under test: a registered NAME[:ARG] or package.module:factory "
+        "(default: reference)",
+    )
+    add_connector_options(parser)
+    parser.add_argument(
+        "--case",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="run this case alone, by its whole id; may be repeated",
+    )
+    parser.add_argument(
+        "--records",
+        metavar="FILE",
+        type=Path,
+        help="keep the records, one JSON line for each event, written as it happens",
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep what the --records file holds already and run the other cases",
+    )
+    parser.add_argument(
+        "--junitxml", metavar="FILE", type=Path, help="write a JUnit XML report of the records"
+    )
+    loudness = parser.add_mutually_exclusive_group()
+    loudness.add_argument("-q", "--quiet", action="store_true", help="print the closing line only")
+    loudness.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="show pytest's own output while it runs, and every failure in full",
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run, summarize, report."""
+    if options.resume and options.records is None:
+        raise OptionsError("--resume needs --records FILE")
+    matrices = load(options)
+    for path in (options.records, options.junitxml):
+        _must_be_writable(path)
+    progress = Progress(sys.stderr, quiet=options.quiet or options.verbose)
+    result = run(
+        matrices,
+        RunRequest(
+            connector=options.connector,
+            device=options.device,
+            records=options.records,
+            resume=options.resume,
+            case_seconds=options.case_timeout,
+            max_restarts=options.max_restarts,
+            connector_config=tuple(options.connector_config),
+            templates=tuple(folder.absolute() for folder in options.templates),
+            cases=tuple(options.case),
+            pytest_args=options.pytest_args,
+            show_output=options.verbose,
+        ),
+        progress,
+    )
+    if options.junitxml is not None:
+        write_junit(result.journal, options.junitxml)
+    if options.quiet:
+        print(closing_line(result.journal))
+    else:
+        in_full = len(result.journal.records) if options.verbose else IN_FULL
+        print(summarize(result.journal, in_full=in_full))
+    _tell_lost(result)
+    return result.exit_code
+
+
+def _tell_lost(result: RunResult) -> None:
+    for case in result.lost[:IN_FULL]:
+        sys.stderr.write(f"kvconform: the suite lost a case: {case}\n")
+    if len(result.lost) > IN_FULL:
+        sys.stderr.write(f"kvconform: and {len(result.lost) - IN_FULL} more\n")
+
+
+def _must_be_writable(path: Path | None) -> None:
+    """Better said before a long run than after it."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise ReportNotWrittenError(f"{path}: the folder {path.absolute().parent} does not exist")
+    if path is not None and path.is_dir():
+        raise ReportNotWrittenError(f"{path} is a folder; a file is needed")
+
+
+COMMAND = Command(
+    name="run",
+    summary="run matrices against a connector and tell the verdict",
+    add_options=_add_options,
+    execute=execute,
+    takes_pytest_args=True,
+    epilog="Arguments after -- are handed to pytest: -- -k left.missing, -- -n 2, -- -x.\n"
+    "Exit codes: 0 pass, 1 failures, 2 usage or bad matrix, 3 the suite broke,\n"
+    "5 no case reached pass or fail, 130 interrupted.",
+)

@@ -1,0 +1,411 @@
+"""The pytest plugin of rendered modules: options, the ``stage`` fixture, outcomes and records.
+
+A rendered folder loads it from its ``conftest.py``, so plain ``pytest FOLDER`` knows the options
+too.  Records are written where the reports arrive: by the controller, also under pytest-xdist.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvconform.case import Case
+from kvconform.plugin_options import DEVICES
+from kvconform.ports import KvconformError
+from kvconform.registry import Candidate, resolve_connector
+from kvconform.rendered import case_id, case_of_node, manifest_of, rendered_case
+from kvconform.results.blame import crash_record
+from kvconform.results.journal import (
+    Journal,
+    RecordsWriter,
+    RunHeader,
+    end_event,
+    plain,
+    read_records,
+    selected_event,
+    start_event,
+)
+from kvconform.results.record import CaseRecord, Outcome
+from kvconform.results.summary import summarize
+
+NOT_APPLICABLE = "n/a: "
+"""Start of the skip reason of a case that is not applicable."""
+
+_SESSION = pytest.StashKey["_Session"]()
+_CASE = pytest.StashKey[Case | None]()
+_STAGE = pytest.StashKey[Any]()
+_RECORD = pytest.StashKey[CaseRecord]()
+
+
+class NotConcludedError(KvconformError):
+    """A rendered test returned without ``stage.conclude()``: nothing was judged."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options that every rendered folder understands."""
+    group = parser.getgroup("kvconform", "KV-cache connector conformance")
+    group.addoption(
+        "--connector",
+        metavar="NAME",
+        default="reference",
+        help="connector under test: a registered NAME[:ARG] or package.module:factory "
+        "(default: reference)",
+    )
+    group.addoption(
+        "--device",
+        choices=DEVICES,
+        default="auto",
+        help="where the engine's KV memory lives; auto takes CUDA if there is any (default: auto)",
+    )
+    group.addoption(
+        "--connector-config",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a setting handed to the connector as it stands (VALUE is read as JSON where it is "
+        "JSON); may be repeated",
+    )
+    group.addoption(
+        "--records", metavar="FILE", type=Path, help="write one JSON line for each event of the run"
+    )
+    group.addoption(
+        "--case",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="run this case alone, by its whole id; may be repeated",
+    )
+    group.addoption(
+        "--skip-recorded",
+        metavar="FILE",
+        type=Path,
+        help="leave out the cases that have a record in FILE; if --records names the same file, "
+        "it is continued",
+    )
+    group.addoption("--no-summary-by-clause", action="store_true", help="no summary by clause")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Resolve the connector once; a name that leads nowhere ends the run with one line."""
+    if config.option.collectonly or config.option.help:
+        return
+    try:
+        session = _Session(config)
+    except KvconformError as error:
+        raise pytest.UsageError(str(error)) from error
+    except OSError as error:
+        raise pytest.UsageError(f"--records: {error}") from error
+    config.stash[_SESSION] = session
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Controller(session, config), "kvconform-controller")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what ``--case`` does not name and what ``--skip-recorded`` has."""
+    wanted = set(config.getoption("case"))
+    skip = _recorded(config)
+    if not wanted and not skip:
+        return
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        case = _case_id(item)
+        chosen = case is None or ((not wanted or case in wanted) and case not in skip)
+        (kept if chosen else left_out).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest, row: Any) -> Iterator[Any]:
+    """The case's own bench: the engine with a fresh connector, on which a template calls steps."""
+    from kvconform import stage as stages  # noqa: PLC0415 - torch loads when the first case runs
+
+    __tracebackhide__ = True
+    session = request.config.stash[_SESSION]
+    request.node.stash[_CASE] = None
+    case: Case = row.case()
+    request.node.stash[_CASE] = case
+    try:
+        made = stages.Stage(
+            case,
+            factory=session.candidate.factory,
+            device=session.device,
+            checks=tuple(request.module.CHECKS),
+            options=session.options,
+        )
+    except stages.NotApplicableError as error:
+        pytest.skip(_skip_reason(error))
+    request.node.stash[_STAGE] = made
+    yield made
+    close = getattr(made, "close", None)
+    if close is not None:
+        close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Not applicable becomes a skip; a test that never asked for its verdict is an error."""
+    __tracebackhide__ = True
+    if "stage" not in pyfuncitem.fixturenames:
+        return (yield)
+    from kvconform import stage as stages  # noqa: PLC0415 - loaded already by the fixture
+
+    try:
+        result = yield
+    except stages.NotApplicableError as error:
+        pytest.skip(_skip_reason(error))
+    if not pyfuncitem.funcargs["stage"].concluded:
+        raise NotConcludedError(
+            f"the case was not concluded: {pyfuncitem.name} ended without stage.conclude()"
+        )
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach the record (plain data, so that it survives xdist) and show failures as their text."""
+    report = yield
+    if _CASE not in item.stash:
+        return report
+    before = item.stash.get(_RECORD, None)
+    record = _record(item, call, report)
+    if before is not None:
+        record = _later(before, record)
+    item.stash[_RECORD] = record
+    if _is_case_failure(call):
+        report.longrepr = f"{call.excinfo.value}\n\n{_template_line(item, call)}"  # type: ignore[union-attr]
+    ended = report.when == "call" or (report.when == "setup" and not report.passed)
+    if ended:
+        item.user_properties += [
+            ("outcome", record.outcome.value),
+            ("connector", record.connector),
+            ("clause", ",".join(record.clauses)),
+            ("matrix", record.source),
+        ]
+    if ended or report.when == "teardown":
+        report.kvconform_record = plain(record.to_json())  # type: ignore[attr-defined]
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """A fault of the suite is told as an error, also when it showed while the test ran."""
+    data = getattr(report, "kvconform_record", None)
+    if data and report.when == "call" and data["outcome"] == Outcome.ERROR.value:
+        return "error", "E", "ERROR"
+    return None
+
+
+class _Session:
+    """What one process needs to run cases: the connector, where, and with which settings."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.options = parse_settings(config.getoption("connector_config"))
+        self.device = _device(config.getoption("device"))
+        self.candidate: Candidate = resolve_connector(config.getoption("connector"))
+
+
+class _Controller:
+    """Collects the records of a run and writes them as they come."""
+
+    def __init__(self, session: _Session, config: pytest.Config) -> None:
+        self.journal = Journal()
+        self._config = config
+        self._session = session
+        self._cases: dict[str, str] = {}
+        self._held: dict[str, dict[str, Any]] = {}
+        self._planned = False
+        self._writer: RecordsWriter | None = None
+        path: Path | None = config.getoption("records")
+        if path is not None:
+            self._continued = path == config.getoption("skip_recorded") and path.exists()
+            self._writer = RecordsWriter(path, append=self._continued)
+            if self._continued:
+                self.journal = read_records(path)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._plan((item.nodeid, _case_id(item)) for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:  # noqa: ARG002
+        root = self._config.rootpath
+        self._plan((node_id, case_of_node(root, node_id)) for node_id in ids)
+
+    def _plan(self, nodes: Iterable[tuple[str, str | None]]) -> None:
+        """Say, once, what is run and which cases are to come."""
+        self._cases |= {node_id: case for node_id, case in nodes if case is not None}
+        if self._planned or not self._cases:
+            return
+        self._planned = True
+        if self.journal.header is not None:
+            new = [case for case in self._cases.values() if case not in self.journal.selected]
+            if new:
+                self._tell(selected_event([*self.journal.selected, *new]))
+            return
+        manifest = manifest_of(self._config.rootpath)
+        header = RunHeader(
+            connector=self._session.candidate.name,
+            connector_version=self._session.candidate.version,
+            device=self._session.device,
+            cases=len(self._cases),
+            options=self._session.options,
+            templates=manifest.templates if manifest is not None else (),
+        )
+        self._tell(header.to_json())
+        self._tell(selected_event(self._cases.values()))
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        case = self._cases.get(nodeid)
+        if case is not None:
+            self._tell(start_event(case))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = getattr(report, "kvconform_record", None)
+        if data is not None:
+            self._held[report.nodeid] = data
+        if report.when == "teardown" and report.nodeid in self._held:
+            self._tell(self._held.pop(report.nodeid))
+        elif report.when not in {"setup", "call", "teardown"} and report.failed:
+            self._worker_died(report)
+
+    def _worker_died(self, report: pytest.TestReport) -> None:
+        """What pytest-xdist reports of a worker that went away in the middle of a case."""
+        self._held.pop(report.nodeid, None)
+        case = rendered_case(self._config.rootpath, report.nodeid)
+        if case is not None:
+            how = "the test process died in the middle of the case"
+            record = crash_record(case, self._session.candidate.name, how)
+            self._tell(plain(record.to_json()))
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        self._tell(end_event(str(session.shouldfail or session.shouldstop or "")))
+        if exitstatus == pytest.ExitCode.OK and self.journal.exit_code() == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.journal.records and not self._config.getoption("no_summary_by_clause"):
+            terminalreporter.section("kvconform", sep="=")
+            terminalreporter.write_line(summarize(self.journal))
+
+    def pytest_unconfigure(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _tell(self, event: Mapping[str, Any]) -> None:
+        self.journal.apply(event)
+        if self._writer is not None:
+            self._writer.write(event)
+
+
+def parse_settings(pairs: Iterable[str]) -> dict[str, object]:
+    """``key=value`` pairs; values are JSON where they are JSON, else text."""
+    settings: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise pytest.UsageError(f"--connector-config {pair!r}: must be KEY=VALUE")
+        if key in settings:
+            raise pytest.UsageError(f"--connector-config: {key!r} is given twice")
+        try:
+            settings[key] = json.loads(text)
+        except ValueError:
+            settings[key] = text
+    return settings
+
+
+def _device(asked: str) -> str:
+    if asked == "cpu":
+        return asked
+    import torch  # noqa: PLC0415 - a run on the CPU need not ask it
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if asked == "cuda":
+        raise pytest.UsageError("--device cuda: torch finds no CUDA device here")
+    return "cpu"
+
+
+def _recorded(config: pytest.Config) -> frozenset[str]:
+    path = config.getoption("skip_recorded")
+    if path is None or not path.exists():
+        return frozenset()
+    try:
+        return frozenset(read_records(path).records)
+    except KvconformError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def _case_id(item: pytest.Item) -> str | None:
+    """The id of the item's case; None for tests that are none of ours."""
+    callspec = getattr(item, "callspec", None)
+    return case_id(item.path, callspec.id) if callspec is not None else None
+
+
+def _skip_reason(error: Exception) -> str:
+    text = str(error)
+    return text if text.startswith(NOT_APPLICABLE) else NOT_APPLICABLE + text
+
+
+def _is_case_failure(call: pytest.CallInfo[None]) -> bool:
+    if call.excinfo is None or call.when != "call":
+        return False
+    from kvconform import stage as stages  # noqa: PLC0415 - loaded already by the fixture
+
+    return isinstance(call.excinfo.value, stages.CaseFailedError)
+
+
+def _template_line(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """The last line of the rendered module on the way to the failure."""
+    assert call.excinfo is not None  # noqa: S101 - the caller looked
+    for entry in reversed(call.excinfo.traceback):
+        if str(entry.path) == str(item.path):
+            statement = str(entry.statement).strip()
+            return f"{item.path}:{entry.lineno + 1}: in {entry.name}\n    {statement}"
+    return str(item.path)
+
+
+def _record(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> CaseRecord:
+    session = item.config.stash[_SESSION]
+    case = item.stash.get(_CASE, None)
+    made = item.stash.get(_STAGE, None)
+    record = CaseRecord(
+        case=case.id if case is not None else _case_id(item) or item.nodeid,
+        matrix=case.matrix if case is not None else item.path.stem,
+        source=case.source if case is not None else str(item.path),
+        outcome=Outcome.PASS,
+        axes=plain(case.axes) if case is not None else {},
+        clauses=case.clauses if case is not None else (),
+        connector=session.candidate.name,
+        seconds=call.duration,
+        checks=tuple(made.results) if made is not None else (),
+    )
+    if report.skipped:
+        text = str(call.excinfo.value) if call.excinfo is not None else ""
+        reason = text.removeprefix("Skipped: ").removeprefix(NOT_APPLICABLE)
+        return replace(record, outcome=Outcome.NOT_APPLICABLE, reason=reason)
+    if report.passed:
+        return record
+    trace = tuple(made.trace) if made is not None else ()
+    if _is_case_failure(call):
+        return replace(record, outcome=made.outcome, trace=trace)
+    return replace(record, outcome=Outcome.ERROR, reason=report.longreprtext, trace=trace)
+
+
+def _later(before: CaseRecord, after: CaseRecord) -> CaseRecord:
+    """The record after one more phase of the test: an end that was told stays, errors win."""
+    seconds = before.seconds + after.seconds
+    keep = before if after.outcome is Outcome.PASS and before.outcome is not Outcome.PASS else after
+    if after.outcome is Outcome.ERROR and before.outcome is Outcome.ERROR:
+        keep = replace(before, reason=f"{before.reason}\n\n{after.reason}")
+    return replace(keep, seconds=seconds)

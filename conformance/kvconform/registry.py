@@ -1,0 +1,273 @@
+"""Finds connectors by name: the one place where anything outside the suite is imported.
+
+``NAME[:ARG]`` is looked up among the entry points of the group ``kvconform.connectors``, and
+their names win.  Everything else is read as ``package.module:factory``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from kvconform.ports import ConnectorFactory, ConnectorNotFoundError, KvconformError, Provider
+
+GROUP = "kvconform.connectors"
+"""The entry point group in which packages announce their connectors."""
+
+MUTANT_PROVIDER = "mutant"
+"""Name of the provider of faulty connectors, which listings of connectors leave out."""
+
+
+class ConnectorImportError(KvconformError, ImportError):
+    """A connector's module or provider does not import: names it and the cause in one line."""
+
+
+class ConnectorAmbiguousError(KvconformError):
+    """Two installed packages provide a connector of the same name."""
+
+
+class InvalidProviderError(KvconformError, TypeError):
+    """What a name leads to is no factory or no provider: says what was found instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A connector that can be put to the test.
+
+    ``name`` is what the user asked for, ``describe`` what its provider says about it: at least
+    ``version``; mutants add ``fault`` and ``clause``.
+    """
+
+    name: str
+    factory: ConnectorFactory
+    version: str = ""
+    describe: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A name for listings, with what its provider says about it, or why it cannot be used."""
+
+    name: str
+    describe: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+def resolve_connector(name: str) -> Candidate:
+    """The connector called ``name``: a registered ``NAME[:ARG]``, else ``package.module:factory``.
+
+    Raises `ConnectorNotFoundError`, `ConnectorImportError`, `ConnectorAmbiguousError` or
+    `InvalidProviderError`; each says in one line what to do.
+    """
+    head, colon, argument = name.partition(":")
+    points = _entry_points()
+    if head in points:
+        return _from_provider(name, head, argument, points)
+    if colon and head and argument:
+        return _from_module(name, head, argument)
+    raise _not_found(name, points)
+
+
+def list_connectors() -> list[Listed]:
+    """Every registered connector, mutants left out, sorted by name."""
+    return [
+        listed
+        for provider in sorted(_entry_points())
+        if provider != MUTANT_PROVIDER
+        for listed in _listed(provider)
+    ]
+
+
+def list_mutants() -> list[Listed]:
+    """The faulty connectors (``mutant:NAME``), in their provider's order."""
+    return list(_listed(MUTANT_PROVIDER)) if MUTANT_PROVIDER in _entry_points() else []
+
+
+def _entry_points() -> dict[str, list[importlib.metadata.EntryPoint]]:
+    """Entry points by name; more than one only if they lead to different objects."""
+    found: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    for point in importlib.metadata.entry_points(group=GROUP):
+        same = found.setdefault(point.name, [])
+        if point.value not in [other.value for other in same]:
+            same.append(point)
+    return found
+
+
+def _provider(
+    head: str, points: Mapping[str, Sequence[importlib.metadata.EntryPoint]]
+) -> Provider:
+    choices = points[head]
+    if len(choices) > 1:
+        values = " and ".join(sorted(point.value for point in choices))
+        raise ConnectorAmbiguousError(
+            f"two packages provide a connector named {head!r} ({values}); uninstall one of them"
+        )
+    point = choices[0]
+    try:
+        loaded = point.load()
+        provider = loaded() if isinstance(loaded, type) else loaded
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a package of someone else's
+        raise ConnectorImportError(
+            f"connector {head!r}: loading its provider {point.value} failed: {_one_line(error)}"
+        ) from error
+    missing = [m for m in ("factory", "names", "describe") if not callable(getattr(provider, m, None))]
+    if missing:
+        raise InvalidProviderError(
+            f"connector {head!r}: its provider {point.value} lacks {', '.join(missing)}()"
+        )
+    return cast("Provider", provider)
+
+
+def _from_provider(
+    name: str,
+    head: str,
+    argument: str,
+    points: Mapping[str, Sequence[importlib.metadata.EntryPoint]],
+) -> Candidate:
+    provider = _provider(head, points)
+    try:
+        factory = provider.factory(argument)
+        describe = {str(key): str(value) for key, value in provider.describe(argument).items()}
+    except KvconformError:
+        raise
+    except LookupError as error:
+        known = [f"{head}:{other}" if other else head for other in provider.names()]
+        raise ConnectorNotFoundError(
+            f"no connector is named {name!r}{_did_you_mean(name, known)}"
+        ) from error
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a package of someone else's
+        raise ConnectorImportError(f"connector {name!r} cannot be made: {_one_line(error)}") from error
+    _must_be_callable(name, factory)
+    return Candidate(
+        name=name, factory=factory, version=describe.get("version", ""), describe=describe
+    )
+
+
+def _from_module(name: str, module_name: str, attribute: str) -> Candidate:
+    module = _import(name, module_name)
+    found: object = module
+    path: list[str] = []
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            owner = ".".join([module_name, *path])
+            names = [other for other in dir(found) if not other.startswith("_")]
+            raise ConnectorNotFoundError(
+                f"connector {name!r}: {owner} has no {part!r}{_did_you_mean(part, names)}"
+            ) from error
+        path.append(part)
+    _must_be_callable(name, found)
+    version = _version_of(module_name)
+    return Candidate(
+        name=name,
+        factory=cast("ConnectorFactory", found),
+        version=version,
+        describe={"version": version},
+    )
+
+
+def _import(name: str, module_name: str) -> ModuleType:
+    """Import as ``python -m`` would from here: the current folder counts."""
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and (module_name == error.name or module_name.startswith(error.name + ".")):
+            known = sorted(_entry_points())
+            raise ConnectorNotFoundError(
+                f"no connector is named {name!r}: there is no module {error.name!r} here or among "
+                f"the installed packages{_did_you_mean(name.partition(':')[0], known)}"
+            ) from error
+        raise ConnectorImportError(_import_failure(name, module_name, error)) from error
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of someone else's
+        raise ConnectorImportError(_import_failure(name, module_name, error)) from error
+
+
+def _import_failure(name: str, module_name: str, error: BaseException) -> str:
+    return f"connector {name!r}: importing {module_name} failed: {_one_line(error)}{_where(error)}"
+
+
+def _where(error: BaseException) -> str:
+    """`` (file:line)`` of the statement that raised, the import machinery left out."""
+    frame = error.__traceback__
+    place = ""
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if not file.startswith("<frozen") and Path(file).name != "registry.py":
+            place = f" ({file}:{frame.tb_lineno})"
+        frame = frame.tb_next
+    return "" if "importlib" in place else place
+
+
+def _must_be_callable(name: str, found: object) -> None:
+    if not callable(found):
+        raise InvalidProviderError(
+            f"connector {name!r} is {type(found).__name__} {found!r:.80}, "
+            "but must be a factory: a callable that takes (layout, setting)"
+        )
+
+
+def _version_of(module_name: str) -> str:
+    """``__version__`` of the top package, else the version of the distribution that installs it."""
+    top = module_name.partition(".")[0]
+    version = getattr(sys.modules.get(top), "__version__", None)
+    if isinstance(version, str):
+        return version
+    for distribution in importlib.metadata.packages_distributions().get(top, ()):
+        return importlib.metadata.version(distribution)
+    return ""
+
+
+def _listed(head: str) -> Iterator[Listed]:
+    points = _entry_points()
+    try:
+        provider = _provider(head, points)
+        arguments = [str(argument) for argument in provider.names()] or [""]
+    except (ConnectorImportError, ConnectorAmbiguousError, InvalidProviderError) as error:
+        yield Listed(name=head, problem=str(error))
+        return
+    for argument in arguments:
+        name = f"{head}:{argument}" if argument else head
+        yield Listed(name=name, describe=_described(provider.describe, argument))
+
+
+def _described(describe: Callable[[str], Mapping[str, str]], argument: str) -> dict[str, str]:
+    try:
+        return {str(key): str(value) for key, value in describe(argument).items()}
+    except Exception as error:  # noqa: BLE001 - a listing goes on with the next one
+        return {"version": "", "problem": _one_line(error)}
+
+
+def _not_found(
+    name: str, points: Mapping[str, Sequence[importlib.metadata.EntryPoint]]
+) -> ConnectorNotFoundError:
+    if not points:
+        return ConnectorNotFoundError(
+            f"no connector is named {name!r}: no package provides any; "
+            "is the distribution kvconform installed (pip install)?"
+        )
+    known = sorted(points)
+    hint = _did_you_mean(name, known) or f"; registered are {', '.join(known)}"
+    return ConnectorNotFoundError(
+        f"no connector is named {name!r}{hint} (another one is written package.module:factory)"
+    )
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _one_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,114 @@
+"""The process in which the cases run, and what can be told of its end from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+_GRACE_SECONDS = 3.0
+_SHOWN_LINES = 25
+
+
+class Child:
+    """A pytest process in a session of its own, so that all of it can be ended at once.
+
+    Its output goes to ``log``, or to the terminal if ``log`` is None.
+    """
+
+    def __init__(self, arguments: Sequence[str], log: Path | None) -> None:
+        self._log = log
+        self._log_start = log.stat().st_size if log is not None and log.exists() else 0
+        with contextlib.ExitStack() as stack:
+            output = None if log is None else stack.enter_context(log.open("ab"))
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "pytest", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=None if output is None else subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def exit_status(self) -> int | None:
+        """The exit status, negative for a signal; None while it lives."""
+        return self._process.poll()
+
+    def interrupt(self) -> None:
+        """Let it end as by Ctrl-C; kill it if it does not within a few seconds."""
+        self._signal(signal.SIGINT)
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while self.exit_status() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it and everything that it started, now."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def describe_end(self) -> str:
+        """``SIGSEGV`` or ``exit status 3``: of what it died."""
+        status = self._process.returncode
+        if status is None:
+            return "still alive"
+        if status >= 0:
+            return f"exit status {status}"
+        try:
+            return signal.Signals(-status).name
+        except ValueError:
+            return f"signal {-status}"
+
+    def output(self) -> str:
+        """What it wrote, if its output was kept."""
+        if self._log is None:
+            return ""
+        with self._log.open("rb") as stream:
+            stream.seek(self._log_start)
+            return stream.read().decode("utf-8", errors="replace")
+
+    def complaint(self) -> str:
+        """The part of its output that says why it could not start, for the user."""
+        text = self.output()
+        usage = [line.removeprefix("ERROR: ") for line in text.splitlines() if line.startswith("ERROR: ")]
+        if usage:
+            return "\n".join(usage)
+        usage = re.findall(r"^.*: error: (.*)$", text, flags=re.MULTILINE)
+        if usage:
+            return "\n".join(usage)
+        return "\n".join(text.strip().splitlines()[-_SHOWN_LINES:])
+
+    def stack(self) -> tuple[str, ...]:
+        """Where its main thread was when it crashed or hung, innermost call first.
+
+        From the text that ``faulthandler`` writes; empty if there is none.
+        """
+        text = self.output()
+        starts = [m.start() for m in re.finditer(r"^(Fatal Python error|Timeout \()", text, re.MULTILINE)]
+        if not starts:
+            return ()
+        dump = text[starts[-1] :]
+        threads = re.split(r"^(?:Current thread|Thread) .*$", dump, flags=re.MULTILINE)[1:]
+        if not threads:
+            return ()
+        # A crash tells the current thread first; a time-out tells the main thread last.
+        frames = re.findall(
+            r'^ +File "(.*)", line (\d+) in (.*)$',
+            threads[0] if dump.startswith("Fatal") else threads[-1],
+            flags=re.MULTILINE,
+        )
+        inside: list[str] = []
+        for file, line, function in frames:
+            if f"{os.sep}_pytest{os.sep}" in file:
+                break
+            inside.append(f"{file}:{line} in {function}")
+        return tuple(inside)

@@ -1,0 +1,124 @@
+"""One run from matrices to exit code."""
+
+from __future__ import annotations
+
+import difflib
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
+
+from kvconform.matrix import Matrix
+from kvconform.ports import KvconformError
+from kvconform.render import render
+from kvconform.results.journal import Journal, read_records
+from kvconform.run.progress import Progress
+from kvconform.run.request import CaseIndex, RunRequest
+from kvconform.run.supervisor import InterruptedRunError, Supervisor
+
+
+class UnknownCaseError(KvconformError, LookupError):
+    """A case id that none of the matrices has: names the nearest ones."""
+
+
+class ResumeError(KvconformError):
+    """Records that cannot be continued: they are of something else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What a run came to.
+
+    ``lost`` are ids of cases that the matrices have and the test process never saw, which only
+    a fault of the suite can bring about.
+    """
+
+    journal: Journal
+    exit_code: int
+    lost: tuple[str, ...] = ()
+
+
+def run(
+    matrices: Sequence[Matrix],
+    request: RunRequest,
+    progress: Progress,
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> RunResult:
+    """Render, run and supervise; the records are in ``request.records`` if that is set.
+
+    ``cancelled`` is asked often; once it says True the run ends as by Ctrl-C.
+    Raises `UnknownCaseError`, `ResumeError`, and what `render` and the supervisor raise.
+    """
+    index = CaseIndex.of(matrices)
+    _refuse_unknown(request.cases, index)
+    with tempfile.TemporaryDirectory(prefix="kvconform-") as temporary, _terminable():
+        folder = Path(temporary) / "cases"
+        render(matrices, folder, templates=request.templates)
+        records = (request.records or Path(temporary) / "records.jsonl").absolute()
+        _prepare(records, request)
+        log = None if request.show_output else Path(temporary) / "output.txt"
+        supervisor = Supervisor(
+            replace(request, records=records), folder, records, index, progress, log, cancelled
+        )
+        try:
+            journal = supervisor.run()
+        except InterruptedRunError as error:
+            return RunResult(journal=error.journal, exit_code=130)
+    expected = request.cases or (() if request.pytest_args else tuple(index.rows))
+    seen = {*journal.selected, *journal.records}
+    lost = tuple(case for case in expected if case not in seen)
+    return RunResult(
+        journal=journal,
+        exit_code=3 if lost and not journal.stopped else journal.exit_code(),
+        lost=lost,
+    )
+
+
+def _refuse_unknown(cases: Sequence[str], index: CaseIndex) -> None:
+    for case in cases:
+        if case not in index.rows:
+            near = difflib.get_close_matches(case, list(index.rows), n=1, cutoff=0.4)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UnknownCaseError(f"no matrix of this run has a case {case!r}{hint}")
+
+
+def _prepare(records: Path, request: RunRequest) -> None:
+    """An old records file is continued only if that was asked for, and only by the same run."""
+    try:
+        if not request.resume:
+            records.write_bytes(b"")
+            return
+    except OSError as error:
+        raise ResumeError(f"{records}: cannot be written: {error.strerror}") from error
+    if not records.exists():
+        return
+    text = records.read_bytes()
+    records.write_bytes(text[: text.rfind(b"\n") + 1])
+    header = read_records(records).header
+    if header is not None and header.connector != request.connector:
+        raise ResumeError(
+            f"{records} holds records of connector {header.connector!r}, "
+            f"not of {request.connector!r}; name another file"
+        )
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: with the test process ended and the records kept."""
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

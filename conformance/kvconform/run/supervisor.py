@@ -1,0 +1,248 @@
+"""Watches the test process: turns hangs and crashes into records and goes on with the rest.
+
+The supervisor knows the run only by its records file, which the test process writes line by
+line.  What was recorded is never lost; a process that dies is started again for what is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvconform.ports import KvconformError
+from kvconform.results.blame import crash_record, hang_record, not_run_record
+from kvconform.results.journal import Journal, RecordsFollower, RecordsWriter, end_event, plain
+from kvconform.results.record import CaseRecord
+from kvconform.run.child import Child
+from kvconform.run.progress import Progress
+from kvconform.run.request import CaseIndex, RunRequest
+
+_POLL_SECONDS = 0.03
+_START_SECONDS = 300.0
+"""Importing torch and the connector and collecting the cases may take this long."""
+_LINGER_SECONDS = 10.0
+"""After its last word the test process may take this long to exit."""
+_USAGE, _INTERNAL, _NOTHING = 4, 3, 5
+
+
+class TestProcessError(KvconformError):
+    """The test process ended before its first case; ``exit_code`` is that of the run."""
+
+    __test__ = False
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class InterruptedRunError(KvconformError):
+    """The user ended the run; ``journal`` is what there was by then."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__("interrupted")
+        self.journal = journal
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watch:
+    """What one test process did so far, on the supervisor's clock (seconds)."""
+
+    started: dict[str, float]
+    last_event: float
+    sessions_before: int
+    records_before: int
+    heard: bool = False
+    hung: tuple[str, ...] = ()
+    stuck: str = ""
+
+
+class Supervisor:
+    """Runs the cases of one rendered folder to their end, whatever the connector does."""
+
+    def __init__(
+        self,
+        request: RunRequest,
+        folder: Path,
+        records: Path,
+        index: CaseIndex,
+        progress: Progress,
+        log: Path | None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._request = request
+        self._folder = folder
+        self._records = records
+        self._index = index
+        self._progress = progress
+        self._log = log
+        self._cancelled = cancelled
+        self._follower = RecordsFollower(records)
+        self.journal = self._follower.journal
+
+    def run(self) -> Journal:
+        """All cases, restarting as often as needed and allowed.
+
+        Raises `TestProcessError` if not one case could be started, `InterruptedRunError` on Ctrl-C.
+        """
+        restarts = 0
+        self._follower.poll()
+        while self._session():
+            restarts += 1
+            if restarts > self._request.max_restarts:
+                self._give_up(restarts)
+                break
+        self._progress.clear()
+        return self.journal
+
+    def _session(self) -> bool:
+        """One test process; True if another one is needed for what is left."""
+        child = Child(self._arguments(), self._log)
+        watch = _Watch(
+            started={},
+            last_event=time.monotonic(),
+            sessions_before=self.journal.sessions_ended,
+            records_before=len(self.journal.records),
+        )
+        self.journal.running.clear()
+        self.journal.stopped = ""
+        try:
+            self._follow(child, watch)
+        except KeyboardInterrupt:
+            child.interrupt()
+            self._settle()
+            self._append([], end_event("interrupted"))
+            self._progress.clear()
+            raise InterruptedRunError(self.journal) from None
+        finally:
+            child.kill()
+        self._settle()
+        self._blame(child, watch)
+        return self._go_on(child, watch)
+
+    def _follow(self, child: Child, watch: _Watch) -> None:
+        """Read along until the process has ended, or has to be."""
+        while True:
+            over = child.exit_status() is not None
+            now = time.monotonic()
+            if self._follower.poll():
+                watch.last_event, watch.heard = now, True
+            self._progress.update(self.journal)
+            if over:
+                return
+            if self._cancelled():
+                raise KeyboardInterrupt
+            running = self.journal.running
+            watch.started = {case: watch.started.get(case, now) for case in running}
+            limit = self._request.case_seconds
+            watch.hung = tuple(case for case, at in watch.started.items() if now - at > limit)
+            if watch.hung:
+                return
+            idle = now - watch.last_event
+            if self.journal.sessions_ended > watch.sessions_before:
+                if idle > min(_LINGER_SECONDS, limit):
+                    watch.stuck = "the test process did not exit after the last case and was killed"
+                    self._progress.note(watch.stuck)
+                    return
+            elif not running and idle > (limit if watch.heard else max(limit, _START_SECONDS)):
+                watch.stuck = f"the test process did nothing for {idle:.0f} s and was killed"
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _settle(self) -> None:
+        """Take in the last lines; nobody writes any more."""
+        self._follower.poll()
+        self._follower.drop_unfinished_line()
+
+    def _blame(self, child: Child, watch: _Watch) -> None:
+        """Record the cases that ended the process, or that had to be ended with it."""
+        connector = self._request.connector
+        hung = [case for case in watch.hung if case in self.journal.running]
+        records: list[CaseRecord] = []
+        if hung:
+            stack = child.stack() if len(hung) == 1 else ()
+            for case in hung:
+                seconds = self._request.case_seconds
+                records.append(hang_record(self._index.case(case), connector, seconds, stack))
+                self._progress.note(f"{case}: hang, the test process is started again")
+        elif not watch.hung and len(self.journal.running) == 1:
+            # Of several that ran side by side nobody knows which one it was: they run again.
+            (case,) = self.journal.running
+            how = child.describe_end()
+            records.append(crash_record(self._index.case(case), connector, how, child.stack()))
+            self._progress.note(f"{case}: crash ({how}), the test process is started again")
+        self._append(records)
+
+    def _go_on(self, child: Child, watch: _Watch) -> bool:
+        new_records = len(self.journal.records) > watch.records_before
+        status = child.exit_status() or 0
+        ended = self.journal.sessions_ended > watch.sessions_before
+        if not new_records and not self.journal.running:
+            self._refuse_silence(child, watch, status)
+        if not self.journal.missing or not new_records:
+            return False
+        # A session that closed in order has said all it will, unless a case broke it off.
+        if ended and self.journal.stopped:
+            return False
+        return not ended or bool(watch.hung) or status not in {0, 1}
+
+    def _refuse_silence(self, child: Child, watch: _Watch, status: int) -> None:
+        """Nothing at all came: say what the process said."""
+        if status in {0, 1} and not watch.stuck:
+            return
+        if status == _NOTHING and self.journal.records:
+            return
+        if status == _NOTHING:
+            raise TestProcessError("no case is selected", _NOTHING)
+        said = child.complaint()
+        if watch.stuck:
+            raise TestProcessError("\n".join(filter(None, [watch.stuck, said])), _INTERNAL)
+        if status == _USAGE:
+            raise TestProcessError(said or "pytest refused its arguments", 2)
+        if self.journal.header is None and status != _INTERNAL and status != 2:  # noqa: PLR2004
+            end = child.describe_end()
+            text = f"the test process ended ({end}) while it loaded connector {self._request.connector!r}"
+            raise TestProcessError("\n".join([text, *child.stack()]), 2)
+        raise TestProcessError(
+            f"the test process ended ({child.describe_end()}) before the first case\n{said}", 3
+        )
+
+    def _give_up(self, restarts: int) -> None:
+        reason = f"given up after {restarts} hangs and crashes"
+        self._append(
+            [
+                not_run_record(self._index.case(case), self._request.connector, reason)
+                for case in self.journal.missing
+            ]
+        )
+        self._progress.note(reason)
+
+    def _append(self, records: Sequence[CaseRecord], *events: dict[str, object]) -> None:
+        if not records and not events:
+            return
+        with RecordsWriter(self._records, append=True) as writer:
+            for record in records:
+                writer.write(plain(record.to_json()))
+            for event in events:
+                writer.write(event)
+        self._follower.poll()
+
+    def _arguments(self) -> list[str]:
+        """The command line of the test process; ours stand last and win."""
+        request = self._request
+        arguments = [
+            *request.pytest_args,
+            *(["-v"] if request.show_output else ["-q", "--no-header"]),
+            *("-c", str(self._folder / "pytest.ini"), "--rootdir", str(self._folder)),
+            *("-p", "no:cacheprovider", "-p", "kvconform.plugin", "-p", "kvconform.run.orphan"),
+            *("-o", f"faulthandler_timeout={request.case_seconds * 0.9:g}"),
+            "--no-summary-by-clause",
+            *("--connector", request.connector, "--device", request.device),
+            *("--records", str(self._records), "--skip-recorded", str(self._records)),
+        ]
+        for pair in request.connector_config:
+            arguments += ["--connector-config", pair]
+        for case in request.cases:
+            arguments += ["--case", case]
+        return [*arguments, str(self._folder)]

@@ -1,0 +1,97 @@
+"""A stage whose cases end as their matrix says, and the connector that puts it in place.
+
+Importing this module replaces ``kvconform.stage`` in the process, so that the runner can be
+tested with crashes and hangs without an engine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from types import ModuleType
+
+import kvconform
+from kvconform.ports import KvconformError
+from kvconform.results.record import CheckResult, Outcome, combine
+
+__version__ = "1.2"
+
+
+class NotApplicableError(KvconformError):
+    """The case asks for what the connector does not claim."""
+
+
+class CaseFailedError(AssertionError):
+    """The case is over and its outcome is bad."""
+
+
+class Stage:
+    """Does what ``act`` of the case says."""
+
+    def __init__(self, case, *, factory, device, checks, options):
+        self.case = case
+        self.options = options
+        self.device = device
+        self.checks = checks
+        self.factory = factory
+        self.results = ()
+        self.trace = ()
+        self.outcome = Outcome.PASS
+        self.concluded = False
+        if case.given["act"] == "unclaimed":
+            raise NotApplicableError("n/a: chunk_control")
+        if case.given["act"] == "setup_error":
+            raise RuntimeError("the stage is broken")
+
+    def act(self):
+        """End, hang, crash or go on."""
+        act = self.case.given["act"]
+        self.trace = ("step 1: request a enters", f"step 2: {act}")
+        if act == "hang":
+            time.sleep(600)
+        elif act == "exit":
+            os._exit(3)
+        elif act == "segfault":
+            ctypes.string_at(0)
+        elif act == "interrupt":
+            raise KeyboardInterrupt
+        elif act == "error":
+            raise RuntimeError("the template is broken")
+        elif act == "refuse":
+            raise NotApplicableError("layout refused: no windows here")
+        return act
+
+    def conclude(self):
+        """Judge."""
+        self.concluded = True
+        act = self.case.given["act"]
+        outcome = {"fail": Outcome.FAIL, "untestable": Outcome.UNTESTABLE}.get(act, Outcome.PASS)
+        self.results = (
+            CheckResult(
+                check="no-exception",
+                clause="LIF-1",
+                outcome=outcome,
+                expected="" if outcome is Outcome.PASS else "no exception",
+                got="" if outcome is Outcome.PASS else "ValueError: 7 is no block",
+                detail="" if outcome is Outcome.PASS else "in get_finished, step 2",
+            ),
+            CheckResult(check="every-request-ends", clause="TRM-1", outcome=Outcome.PASS),
+        )
+        self.outcome = combine(self.results)
+        if self.outcome.is_bad:
+            raise CaseFailedError(f"{self.case.id} fails\n  LIF-1 no-exception")
+
+
+def connector(layout, setting):
+    """The factory; the scripted stage never calls it."""
+    raise NotImplementedError
+
+
+_STAGE = ModuleType("kvconform.stage")
+_STAGE.Stage = Stage
+_STAGE.NotApplicableError = NotApplicableError
+_STAGE.CaseFailedError = CaseFailedError
+sys.modules["kvconform.stage"] = _STAGE
+kvconform.stage = _STAGE
