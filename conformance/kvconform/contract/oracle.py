@@ -1,0 +1,284 @@
+"""What is right, at token level and by enumeration.
+
+Nothing here divides a length by a chunk size: tokens are listed, each token is asked which block
+and chunk it lies in, and sets are compared.  So the oracle cannot share a rounding mistake with a
+connector's closed formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvconform.ports import Capability, ChunkState, Group, GroupKind, Layout
+
+Chunk = tuple[int, int]
+"""(group, chunk index)."""
+
+
+class _Level(IntEnum):
+    """How usable a token's bytes are in the connector's memory, worst first."""
+
+    MISSING = 0
+    PENDING = 1
+    LOADING = 2
+    READY = 3
+
+
+_LEVELS = {
+    ChunkState.MISSING: _Level.MISSING,
+    ChunkState.PENDING: _Level.PENDING,
+    ChunkState.LOADING: _Level.LOADING,
+    ChunkState.READY: _Level.READY,
+}
+
+LATER = None
+"""The verdict *ask again later*."""
+
+
+def oldest_read(group: Group, query: int) -> int:
+    """The oldest token position that the query at position ``query`` attends to."""
+    if group.kind is GroupKind.FULL:
+        return 0
+    return max(0, query - group.window + 1)
+
+
+def oldest_retained(group: Group, boundary: int) -> int:
+    """The oldest token that anything from ``boundary`` on reads or replays.
+
+    Multi-token prediction replays the queries ``[boundary - extra_retained, boundary]``, each of
+    which reads its own window; every later query reads no older token than these.
+    """
+    queries = range(max(0, boundary - group.extra_retained), boundary + 1)
+    return min(oldest_read(group, query) for query in queries)
+
+
+def retained_tokens(group: Group, boundary: int) -> range:
+    """Token positions of ``group`` that a hit of ``boundary`` tokens must bring."""
+    return range(oldest_retained(group, boundary), boundary)
+
+
+def retained_blocks(group: Group, boundary: int) -> frozenset[int]:
+    """Block indices of ``group`` that a hit of ``boundary`` tokens must bring."""
+    return frozenset(token // group.block_size for token in retained_tokens(group, boundary))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oracle:
+    """The contract for one layout and one connector's chunk sizes.
+
+    ``chunk_tokens`` has the tokens of one chunk for each group.  ``claims`` are the connector's
+    capabilities: they decide what *best* means, never what is safe, apart from EAGLE, where a
+    connector that cannot tell draft groups apart is not asked to.
+    """
+
+    layout: Layout
+    chunk_tokens: tuple[int, ...]
+    claims: frozenset[Capability] = field(default_factory=frozenset)
+
+    def chunk_of(self, group: int, token: int) -> int:
+        """The chunk that token position ``token`` of ``group`` lies in."""
+        return token // self.chunk_tokens[group]
+
+    def tokens_of(self, chunk: Chunk) -> range:
+        """Token positions of a chunk."""
+        group, index = chunk
+        size = self.chunk_tokens[group]
+        return range(index * size, index * size + size)
+
+    def loaded_chunks(self, boundary: int) -> frozenset[Chunk]:
+        """Chunks whose bytes a hit of ``boundary`` tokens needs."""
+        return frozenset(
+            (position, self.chunk_of(position, token))
+            for position, group in enumerate(self.layout.groups)
+            for token in retained_tokens(group, boundary)
+        )
+
+    def draft_tail(self, boundary: int) -> frozenset[Chunk]:
+        """Chunks of draft groups that must be ready beyond ``boundary`` and are then dropped."""
+        if Capability.EAGLE not in self.claims or boundary < 1:
+            return frozenset()
+        return frozenset(
+            (position, self.chunk_of(position, boundary - 1) + 1)
+            for position, group in enumerate(self.layout.groups)
+            if group.eagle
+        )
+
+    def verified_chunks(self, boundary: int) -> frozenset[Chunk]:
+        """Chunks that must be ready before a hit of ``boundary`` tokens may be reported."""
+        return self.loaded_chunks(boundary) | self.draft_tail(boundary)
+
+    def boundaries(self, num_tokens: int) -> range:
+        """Every boundary a hit may have in a request of ``num_tokens``, longest first.
+
+        At least one token is left to compute.
+        """
+        step = self.layout.hash_block
+        return range((num_tokens - 1) // step * step, 0, -step)
+
+    def alignment_boundaries(self, num_tokens: int) -> Sequence[int]:
+        """The boundaries up to ``num_tokens`` for which a store policy with a mask provides.
+
+        For each number of shared tokens, the longest prefix of which the full-attention groups
+        have all chunks.  Where there is no such group, every hash block ends a boundary.
+        """
+        sizes = [
+            self.chunk_tokens[position]
+            for position, group in enumerate(self.layout.groups)
+            if group.kind is GroupKind.FULL
+        ] or [self.layout.hash_block]
+        found = {min(shared // size * size for size in sizes) for shared in range(num_tokens + 1)}
+        return sorted(found - {0})
+
+    def complete_chunks(self, num_tokens: int) -> frozenset[Chunk]:
+        """Chunks that lie wholly within the first ``num_tokens`` tokens."""
+        return frozenset(
+            (group, self.chunk_of(group, token))
+            for group in range(len(self.layout.groups))
+            for token in range(num_tokens)
+            if self.tokens_of((group, self.chunk_of(group, token)))[-1] < num_tokens
+        )
+
+    def reachable_chunks(self, num_tokens: int, *, ahead: int = 0) -> frozenset[Chunk]:
+        """Chunks of ``num_tokens`` computed tokens that lookups at alignment boundaries can use.
+
+        With ``ahead`` the boundaries of a prefix longer by so many tokens count too: their
+        chunks are of use to longer requests that share this prefix.
+        """
+        wanted: set[Chunk] = set()
+        for boundary in self.alignment_boundaries(num_tokens + ahead):
+            wanted |= self.verified_chunks(boundary)
+        complete = self.complete_chunks(num_tokens)
+        full = {
+            chunk for chunk in complete if self.layout.groups[chunk[0]].kind is GroupKind.FULL
+        }
+        return frozenset((wanted & complete) | full)
+
+    def supply(self, num_tokens: int, steps: Sequence[int] = ()) -> Supply:
+        """What a producer of ``num_tokens`` leaves behind under the claimed store policy.
+
+        ``steps`` are the token counts after each step of the producer: a chunk is stored by the
+        step that completes it, without the blocks that had left the window by then.
+        """
+        masked = Capability.MASKED_STORE in self.claims
+        chunks = self.reachable_chunks(num_tokens) if masked else self.complete_chunks(num_tokens)
+        gone: dict[Chunk, frozenset[int]] = {}
+        for chunk in chunks:
+            group = self.layout.groups[chunk[0]]
+            tokens = self.tokens_of(chunk)
+            before = max((count for count in steps if count <= tokens[-1]), default=0)
+            lost = frozenset(
+                token
+                for token in tokens
+                if self._block_is_gone(group, token, before)
+            )
+            if lost:
+                gone[chunk] = lost
+        return Supply(states=dict.fromkeys(chunks, ChunkState.READY), gone=gone)
+
+    @staticmethod
+    def _block_is_gone(group: Group, token: int, computed: int) -> bool:
+        """Whether the block of ``token`` had wholly left the retained interval at ``computed``."""
+        last_of_block = token - token % group.block_size + group.block_size - 1
+        return last_of_block < oldest_retained(group, computed)
+
+    def is_legal(self, boundary: int, num_tokens: int) -> bool:
+        """Whether a hit may end there at all: on a hash block and within the request."""
+        return 0 <= boundary <= num_tokens and boundary % self.layout.hash_block == 0
+
+    def covered(
+        self,
+        boundary: int,
+        num_tokens: int,
+        supply: Supply,
+        *,
+        local_tokens: int = 0,
+        draft: bool = False,
+    ) -> bool:
+        """Whether every chunk that a hit of ``boundary`` tokens needs has its bytes.
+
+        A chunk that another request is loading has its bytes.  With ``draft`` the dropped chunk
+        of draft groups counts as needed.
+        """
+        if not self.is_legal(boundary, num_tokens):
+            return False
+        table = _TokenLevels.of(self, num_tokens, supply)
+        return table.worst(boundary, local_tokens, draft=draft) >= _Level.LOADING
+
+    def best_verdict(self, num_tokens: int, supply: Supply, *, local_tokens: int = 0) -> int | None:
+        """The most useful right answer: total boundary in tokens, 0 for a miss, or `LATER`.
+
+        ``local_tokens`` are in the pool already; a hit must reach beyond them.
+        """
+        table = _TokenLevels.of(self, num_tokens, supply)
+        for boundary in self.boundaries(num_tokens):
+            if boundary <= local_tokens:
+                break
+            level = table.worst(boundary, local_tokens)
+            if level is _Level.LOADING:
+                return LATER if Capability.DEDUP_LOADS in self.claims else boundary
+            if level is _Level.READY:
+                return boundary
+            if level is _Level.PENDING and Capability.LATER in self.claims:
+                return LATER
+        return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """What the connector's memory holds for one prefix: chunk states, all others missing.
+
+    ``gone`` are token positions of a chunk that were no longer there when it was stored.
+    """
+
+    states: Mapping[Chunk, ChunkState]
+    gone: Mapping[Chunk, frozenset[int]] = field(default_factory=dict)
+
+    def with_states(self, chunks: Iterable[Chunk], state: ChunkState) -> Supply:
+        """The same with ``chunks`` in ``state``."""
+        return Supply(states={**self.states, **dict.fromkeys(chunks, state)}, gone=self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenLevels:
+    """For each group, the level of every token of a request's prefix."""
+
+    oracle: Oracle
+    levels: tuple[NDArray[np.int8], ...]
+
+    @classmethod
+    def of(cls, oracle: Oracle, num_tokens: int, supply: Supply) -> _TokenLevels:
+        """Spread the states of chunks over their tokens; only complete chunks have a key."""
+        levels = tuple(np.zeros(num_tokens, dtype=np.int8) for _ in oracle.layout.groups)
+        for chunk, state in supply.states.items():
+            tokens = oracle.tokens_of(chunk)
+            if tokens[-1] < num_tokens:
+                levels[chunk[0]][tokens.start : tokens.stop] = _LEVELS[state]
+        for chunk, tokens_gone in supply.gone.items():
+            for token in tokens_gone:
+                if token < num_tokens:
+                    levels[chunk[0]][token] = _Level.MISSING
+        return cls(oracle, levels)
+
+    def worst(self, boundary: int, local_tokens: int, *, draft: bool = True) -> _Level:
+        """The worst level among all that a hit of ``boundary`` tokens needs.
+
+        What lies below ``local_tokens`` is in the pool already.
+        """
+        worst = int(_Level.READY)
+        for position, group in enumerate(self.oracle.layout.groups):
+            start = max(oldest_retained(group, boundary), local_tokens)
+            needed = self.levels[position][start:boundary]
+            worst = min(worst, int(needed.min(initial=_Level.READY)))
+            if worst == _Level.MISSING:
+                return _Level.MISSING
+        for chunk in self.oracle.draft_tail(boundary) if draft else ():
+            tokens = self.oracle.tokens_of(chunk)
+            tail = self.levels[chunk[0]][tokens.start : tokens.stop]
+            # The tail needs a key of its own; a chunk past the request's end has none.
+            worst = min(worst, int(tail.min()) if len(tail) == len(tokens) else _Level.MISSING)
+        return _Level(worst)

@@ -1,0 +1,1 @@
+"""The built-in serving engine: pool, allocators, scheduler, ranks, virtual time."""

@@ -1,0 +1,179 @@
+"""Block tables of requests: what each group keeps, what a hit makes room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kvconform.engine.pool import BlockPool
+from kvconform.ports import NULL_BLOCK, BlockTable, Group, GroupKind, Layout
+
+
+def num_skipped_tokens(group: Group, num_computed_tokens: int) -> int:
+    """Tokens at the front that the allocator of ``group`` no longer keeps.
+
+    This is the engine's own rule (vLLM's ``get_num_skipped_tokens``); the contract has another,
+    and a property test compares the two.
+    """
+    if group.kind is GroupKind.FULL:
+        return 0
+    return max(0, num_computed_tokens - group.window + 1 - group.extra_retained)
+
+
+def cdiv(a: int, b: int) -> int:
+    """Division rounded up."""
+    return -(-a // b)
+
+
+@dataclass(slots=True)
+class Holding:
+    """The blocks of one request: rows by group, and how many tokens each origin gave."""
+
+    rows: list[list[int]]
+    published: list[int]
+    num_local_tokens: int = 0
+    num_external_tokens: int = 0
+
+    def table(self) -> BlockTable:
+        """A snapshot for the connector."""
+        return BlockTable(
+            blocks=tuple(tuple(row) for row in self.rows),
+            num_local_tokens=self.num_local_tokens,
+            num_external_tokens=self.num_external_tokens,
+        )
+
+
+@dataclass(slots=True)
+class Allocator:
+    """Allocates blocks of all groups from one pool."""
+
+    layout: Layout
+    pool: BlockPool
+    _holdings: dict[str, Holding] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+    """Blocks that changed their owner since the engine last asked."""
+
+    def holding(self, request_id: str) -> Holding:
+        """The request's blocks, empty at first."""
+        groups = len(self.layout.groups)
+        return self._holdings.setdefault(
+            request_id, Holding(rows=[[] for _ in range(groups)], published=[0] * groups)
+        )
+
+    def find_local(self, block_hashes: Sequence[bytes], limit: int) -> tuple[int, list[list[int]]]:
+        """The longest prefix up to ``limit`` tokens whose retained blocks are all cached.
+
+        Returns its tokens and the rows of block ids.  A draft group must have the following
+        block too, which is then dropped.
+        """
+        step = max(group.block_size for group in self.layout.groups)
+        for boundary in range(limit // step * step, 0, -step):
+            rows = self._cached_rows(block_hashes, boundary)
+            if rows is not None:
+                return boundary, rows
+        return 0, [[] for _ in self.layout.groups]
+
+    def _cached_rows(self, block_hashes: Sequence[bytes], boundary: int) -> list[list[int]] | None:
+        rows = []
+        for position, group in enumerate(self.layout.groups):
+            if boundary % group.block_size:
+                return None
+            start = num_skipped_tokens(group, boundary) // group.block_size
+            end = boundary // group.block_size
+            row = [NULL_BLOCK] * start
+            for index in range(start, end + 1 if group.eagle else end):
+                block = self._find(block_hashes, position, index)
+                if block is None:
+                    return None
+                row.append(block)
+            rows.append(row[:end])
+        return rows
+
+    def _find(self, block_hashes: Sequence[bytes], group: int, index: int) -> int | None:
+        last = (index + 1) * self.layout.groups[group].block_size // self.layout.hash_block - 1
+        return self.pool.find((block_hashes[last], group)) if last < len(block_hashes) else None
+
+    def admit(self, request_id: str, boundary: int, rows: list[list[int]], local: int, total: int) -> bool:
+        """Make room for a hit of ``boundary`` tokens, of which ``local`` are cached, and for
+        computing up to ``total`` tokens.
+
+        Local blocks of all groups are pinned before any new block is taken.  Returns False,
+        with nothing changed, if the pool has too few blocks.
+        """
+        self.pool.pin(block for row in rows for block in row)
+        planned = [self._plan(position, row, boundary, total) for position, row in enumerate(rows)]
+        if sum(new for _, new in planned) > self.pool.num_free:
+            self.pool.free(block for row in rows for block in row)
+            return False
+        holding = self.holding(request_id)
+        holding.num_local_tokens, holding.num_external_tokens = local, boundary - local
+        for position, (skipped, new) in enumerate(planned):
+            row = list(rows[position])
+            gone = min(skipped, len(row))
+            self.pool.free(row[:gone])
+            row[:gone] = [NULL_BLOCK] * gone
+            row += [NULL_BLOCK] * max(0, skipped - len(row))
+            row += self._take(new)
+            holding.rows[position] = row
+            holding.published[position] = 0
+        return True
+
+    def _plan(self, position: int, row: Sequence[int], boundary: int, total: int) -> tuple[int, int]:
+        """(blocks at the front that are null, new blocks) of one group."""
+        group = self.layout.groups[position]
+        skipped = num_skipped_tokens(group, boundary) // group.block_size
+        return skipped, cdiv(total, group.block_size) - max(skipped, len(row))
+
+    def slide(self, request_id: str, num_computed_tokens: int) -> None:
+        """Free the blocks that have left every group's retained interval."""
+        holding = self.holding(request_id)
+        for group, row in zip(self.layout.groups, holding.rows, strict=True):
+            end = min(num_skipped_tokens(group, num_computed_tokens) // group.block_size, len(row))
+            index = end - 1
+            gone = []
+            while index >= 0 and row[index] != NULL_BLOCK:
+                gone.append(row[index])
+                row[index] = NULL_BLOCK
+                index -= 1
+            self.pool.free(reversed(gone))
+
+    def grow(self, request_id: str, total: int) -> tuple[tuple[int, ...], ...] | None:
+        """Blocks for ``total`` tokens; the new ids by group, or None if the pool is too small."""
+        holding = self.holding(request_id)
+        missing = [
+            max(0, cdiv(total, group.block_size) - len(row))
+            for group, row in zip(self.layout.groups, holding.rows, strict=True)
+        ]
+        if sum(missing) > self.pool.num_free:
+            return None
+        appended = []
+        for row, count in zip(holding.rows, missing, strict=True):
+            new = self._take(count)
+            row += new
+            appended.append(tuple(new))
+        return tuple(appended)
+
+    def publish(self, request_id: str, block_hashes: Sequence[bytes], num_tokens: int) -> None:
+        """Make complete blocks within the first ``num_tokens`` tokens findable."""
+        holding = self.holding(request_id)
+        known = min(num_tokens, len(block_hashes) * self.layout.hash_block)
+        for position, group in enumerate(self.layout.groups):
+            row = holding.rows[position]
+            end = known // group.block_size
+            for index in range(holding.published[position], end):
+                if row[index] != NULL_BLOCK:
+                    last = (index + 1) * group.block_size // self.layout.hash_block - 1
+                    self.pool.publish(row[index], (block_hashes[last], position))
+            holding.published[position] = max(holding.published[position], end)
+
+    def free(self, request_id: str) -> None:
+        """Give up all blocks of a request; the head is freed first and so reused last."""
+        holding = self._holdings.pop(request_id, None)
+        if holding is not None:
+            for row in holding.rows:
+                self.pool.free(row)
+
+    def _take(self, count: int) -> list[int]:
+        blocks = self.pool.allocate(count)
+        self.taken.update(blocks)
+        return blocks

@@ -1,0 +1,325 @@
+"""The built-in engine: steps, reports and seeded chunks on a virtual clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from kvconform import __version__
+from kvconform.engine.allocator import Allocator
+from kvconform.engine.calls import ConnectorBrokeError, call, optional, problems_of
+from kvconform.engine.events import Computed, Copied, Event, Happened, Loaded, Read, Submitted
+from kvconform.engine.memory import Difference, RankMemory
+from kvconform.engine.pattern import Owners
+from kvconform.engine.pool import BlockPool
+from kvconform.engine.rank import Rank, rows_of
+from kvconform.engine.requests import LiveRequest
+from kvconform.engine.scheduler import Plan, Scheduler
+from kvconform.engine.transfers import Gate, ReportQueue
+from kvconform.ports import (
+    Capability,
+    ChunkState,
+    Connector,
+    ConnectorFactory,
+    Direction,
+    Layout,
+    RequestSpec,
+    Scheduling,
+    Setting,
+    StepResult,
+    TransferJob,
+    WorkerSide,
+)
+
+
+P = ParamSpec("P")
+
+
+def _guarded(
+    method: Callable[Concatenate[Engine, P], None],
+) -> Callable[Concatenate[Engine, P], None]:
+    """A connector that breaks ends this engine, not the run."""
+
+    @wraps(method)
+    def guarded(self: Engine, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self.dead:
+            return
+        try:
+            method(self, *args, **kwargs)
+        except ConnectorBrokeError as error:
+            self.dead = True
+            self.events.append(self.scheduler.broke(error))
+
+    return guarded
+
+
+class Engine:
+    """One pool, one scheduler, ``layout.world`` ranks, and the connector between them."""
+
+    name = f"built-in {__version__}"
+
+    def __init__(
+        self, layout: Layout, factory: ConnectorFactory, device: str, options: dict[str, object]
+    ) -> None:
+        self.layout = layout
+        self.events: list[Event] = []
+        self.dead = False
+        self._requests: dict[str, LiveRequest] = {}
+        self._owners = Owners()
+        self._memories = [
+            RankMemory(layout, rank, device, self._owners) for rank in range(layout.world)
+        ]
+        self._gates = [Gate(self._observer(rank)) for rank in range(layout.world)]
+        setting = Setting(device=device, gates=tuple(self._gates), options=options)
+        self._connector: Connector = call("factory", factory, layout, setting)
+        problems = problems_of(self._connector, layout.world)
+        if problems:
+            raise ConnectorBrokeError("factory", "; ".join(problems))
+        self.capabilities = frozenset(Capability(c) for c in self._connector.capabilities)
+        self._allocator = Allocator(layout, BlockPool(layout.num_blocks))
+        self.scheduler = Scheduler(
+            layout, self._allocator, self._connector.scheduler, self.events.append
+        )
+        self._ranks = []
+        self._reports = []
+        for memory, gate, worker in zip(
+            self._memories, self._gates, self._connector.workers, strict=True
+        ):
+            call("register_kv_caches", worker.register_kv_caches, memory.caches)
+            self._ranks.append(Rank(layout, memory, worker, gate))
+            self._reports.append(ReportQueue())
+        self._late_results: Plan | None = None
+        self._loads: dict[str, set[int]] = {}
+        self._stores: dict[str, set[int]] = {}
+        self._staged: dict[tuple[str, int, int], list[int]] = {}
+
+    def chunk_tokens(self, group: int) -> int:
+        """Tokens of one chunk of ``group``."""
+        return int(call("chunk_tokens", self._connector.chunk_tokens, group))
+
+    def prepare(self, spec: RequestSpec) -> None:
+        """Make a request known."""
+        request = LiveRequest(spec, self.layout.hash_block)
+        self._requests[spec.name] = request
+        self._owners.add(spec.name, request.prefix)
+
+    @_guarded
+    def submit(self, request: str, *, stay_on_miss: bool = False) -> None:
+        """Queue a prepared request."""
+        live = self._requests[request]
+        if stay_on_miss:
+            self.scheduler.refused.add(request)
+        self.events.append(
+            Submitted(step=self.scheduler.number, request=request, num_tokens=live.num_tokens)
+        )
+        self.scheduler.submit(live)
+
+    def allow_miss(self, request: str) -> None:
+        """From now on a miss is admitted."""
+        self.scheduler.refused.discard(request)
+
+    def ended(self, request: str) -> bool:
+        """Whether the request has ended."""
+        return self._requests[request].ended
+
+    @_guarded
+    def step(self) -> None:
+        """Schedule, run every rank, take reports, take results (one step late if asynchronous)."""
+        plan = self.scheduler.schedule()
+        for rank, queue in zip(self._ranks, self._reports, strict=True):
+            queue.send(
+                rank.run(
+                    plan.metadata, plan.taken, plan.work, set(plan.finished), self._on_load, self._on_read
+                )
+            )
+        arrived = [report for queue in self._reports if (report := queue.arrive()) is not None]
+        if self.layout.scheduling is Scheduling.SYNC:
+            self._settle(arrived, plan)
+        else:
+            late, self._late_results = self._late_results, plan
+            self._settle(arrived, late)
+
+    def _settle(self, reports: Sequence[StepResult], plan: Plan | None) -> None:
+        for report in reports:
+            self.scheduler.deliver(report)
+            self._take_report(report)
+        if plan is not None:
+            self.scheduler.receive_tokens(plan)
+
+    def _take_report(self, report: StepResult) -> None:
+        if report.failed_blocks:
+            for name in list(self.scheduler.loading):
+                if report.failed_blocks & {b for row in rows_of(self._allocator, name) for b in row}:
+                    self._loads.pop(name, None)
+                    self.scheduler.load_failed(name)
+        for name in sorted(report.finished_loads):
+            if name not in self.scheduler.loading:
+                continue
+            self._loads.setdefault(name, set()).add(report.rank)
+            if len(self._loads[name]) == self.layout.world:
+                del self._loads[name]
+                self._check_load(name)
+                self.scheduler.load_complete(name)
+        for name in sorted(report.finished_stores):
+            self._stores.setdefault(name, set()).add(report.rank)
+            if len(self._stores[name]) == self.layout.world:
+                del self._stores[name]
+                self.scheduler.stores_complete(name)
+
+    def _check_load(self, name: str) -> None:
+        request = self._requests[name]
+        rows = rows_of(self._allocator, name)
+        slots, first = 0, None
+        for rank in self._ranks:
+            compared, difference = rank.retained(request, rows, request.num_computed_tokens)
+            slots += compared
+            first = first or difference
+        self._loaded(request, slots, first)
+
+    def _loaded(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
+        holding = self._allocator.holding(request.request_id)
+        self.events.append(
+            Loaded(
+                step=self.scheduler.number,
+                request=request.request_id,
+                boundary=holding.num_local_tokens + holding.num_external_tokens,
+                slots=slots,
+                difference=difference,
+            )
+        )
+
+    def _on_load(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
+        self._loaded(request, slots, difference)
+
+    def _on_read(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
+        if slots:
+            self.events.append(
+                Read(
+                    step=self.scheduler.number,
+                    request=request.request_id,
+                    slots=slots,
+                    difference=difference,
+                )
+            )
+
+    def idle(self) -> bool:
+        """Whether nothing is left to do."""
+        if self.dead:
+            return True
+        results = self._late_results is not None and bool(self._late_results.samples)
+        in_flight = any(gate.busy for gate in self._gates) or any(q.busy for q in self._reports)
+        return not (self.scheduler.busy or results or in_flight or self._has_pending_work())
+
+    def _has_pending_work(self) -> bool:
+        try:
+            return bool(self.scheduler.call("has_pending_work"))
+        except ConnectorBrokeError as error:
+            self.dead = True
+            self.events.append(self.scheduler.broke(error))
+            return False
+
+    def reset_prefix_cache(self) -> None:
+        """Forget every cached block of the pool; its bytes stay until it is taken again."""
+        self._allocator.pool.clear_cache()
+        self._happened("pool: prefix cache reset")
+
+    def hold(self, *, copies: bool) -> None:
+        """Hold reports of every rank, and with ``copies`` its copies too."""
+        for queue in self._reports:
+            queue.held = True
+        if copies:
+            for gate in self._gates:
+                gate.held = set(Direction)
+        self._happened("reports held" + (", copies held" if copies else ""))
+
+    def release(self) -> None:
+        """End every hold."""
+        for queue in self._reports:
+            queue.held = False
+        for gate in self._gates:
+            gate.held = set()
+        self._happened("released")
+
+    @_guarded
+    def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
+        """Fill staging blocks with the chunk's own bytes and hand them to `ChunkControl`."""
+        live = self._requests[request]
+        control = self._connector.chunk_control
+        if control is None:
+            raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
+        size = self.chunk_tokens(group)
+        block_size = self.layout.groups[group].block_size
+        blocks = self._allocator.pool.allocate(size // block_size)
+        # A row in which only the chunk's blocks are held, so that slots fall on them.
+        row = [0] * (chunk * size // block_size) + blocks
+        tokens = range(chunk * size, chunk * size + size)
+        for memory in self._memories:
+            memory.poison(blocks)
+            memory.write(group, row, live.prefix, tokens)
+        call("ChunkControl.seed", control.seed, live, group, chunk, state, blocks)
+        if state is ChunkState.PENDING:
+            self._staged[request, group, chunk] = blocks
+        else:
+            self._unstage(blocks)
+        self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is {state}")
+
+    @_guarded
+    def finish_chunk(self, request: str, group: int, chunk: int) -> None:
+        """Complete the store or the other load of a seeded chunk."""
+        control = self._connector.chunk_control
+        if control is None:
+            raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
+        call("ChunkControl.finish", control.finish, self._requests[request], group, chunk)
+        self._unstage(self._staged.pop((request, group, chunk), []))
+        self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is finished")
+
+    def _unstage(self, blocks: list[int]) -> None:
+        for memory in self._memories:
+            memory.poison(blocks)
+        self._allocator.pool.free(blocks)
+
+    def token_steps(self, request: str) -> Sequence[int]:
+        """Computed tokens of the request after each of its steps."""
+        return [e.end for e in self.events if isinstance(e, Computed) and e.request == request]
+
+    def close(self) -> None:
+        """Shut the workers down; what they raise now is no longer judged."""
+        for worker in self._connector.workers:
+            try:
+                call("shutdown", optional(worker, WorkerSide, "shutdown"))
+            except ConnectorBrokeError as error:
+                self.events.append(self.scheduler.broke(error))
+
+    def _happened(self, what: str) -> None:
+        self.events.append(Happened(step=self.scheduler.number, request="", what=what))
+
+    def _observer(self, rank: int) -> Callable[[TransferJob], None]:
+        def observe(job: TransferJob) -> None:
+            if job.direction is Direction.STORE:
+                blocks = tuple(
+                    (self.layout.groups[group].name, self._memories[rank].block_index(group, block))
+                    for group, block in job.blocks
+                )
+            else:
+                blocks = tuple(self._destination(group, block) for group, block in job.blocks)
+            self.events.append(
+                Copied(
+                    step=self.scheduler.number,
+                    direction=job.direction,
+                    rank=rank,
+                    job=job.job_id,
+                    blocks=blocks,
+                )
+            )
+
+        return observe
+
+    def _destination(self, group: int, block: int) -> tuple[str, int]:
+        """The block index that a loading or starting request has for a pool block, -1 for none."""
+        candidates: list[Any] = [*self.scheduler.loading, *(r.request_id for r in self.scheduler.running)]
+        for name in candidates:
+            row = self._allocator.holding(name).rows[group]
+            if block in row:
+                return self.layout.groups[group].name, row.index(block)
+        return self.layout.groups[group].name, -1

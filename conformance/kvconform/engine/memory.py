@@ -1,0 +1,120 @@
+"""One rank's KV memory: real tensors, written, poisoned and compared byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kvconform.engine.pattern import POISON_BYTE, Lane, Owners, Words, position_of, slot_words
+from kvconform.ports import NULL_BLOCK, Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first byte of a comparison that is not its owner's; ``token`` is a position."""
+
+    rank: int
+    group: str
+    layer: int
+    token: int
+    byte: int
+    found: str
+    slots: int
+    """How many slots of this comparison differ."""
+
+    def __str__(self) -> str:
+        return (
+            f"first difference at (group {self.group}, layer {self.layer}, token {self.token}, "
+            f"byte {self.byte}) on rank {self.rank}; found there: {self.found}; "
+            f"{self.slots} slot(s) differ"
+        )
+
+
+class RankMemory:
+    """KV caches of one rank: for each layer a uint8 tensor of (num_blocks, page_bytes)."""
+
+    def __init__(self, layout: Layout, rank: int, device: str, owners: Owners) -> None:
+        self.layout = layout
+        self.rank = rank
+        self._owners = owners
+        self.caches: dict[str, torch.Tensor] = {}
+        self._views: list[list[torch.Tensor]] = []
+        for group in layout.groups:
+            views = []
+            for name in group.layer_names():
+                cache = torch.full(
+                    (layout.num_blocks, group.page_bytes), POISON_BYTE, dtype=torch.uint8, device=device
+                )
+                self.caches[name] = cache
+                words = group.slot_bytes // 8
+                views.append(
+                    cache.view(torch.int64).view(layout.num_blocks, group.block_size, words)
+                )
+            self._views.append(views)
+
+    def poison(self, blocks: Iterable[int]) -> None:
+        """Overwrite whole blocks: whoever reads them now reads nobody's bytes."""
+        ids = torch.tensor(sorted(blocks), dtype=torch.long)
+        if not len(ids):
+            return
+        for cache in self.caches.values():
+            cache[ids.to(cache.device)] = POISON_BYTE
+
+    def write(self, group: int, row: Sequence[int], prefix: Words, tokens: range) -> None:
+        """The forward pass: fill the slots of token positions ``tokens``; null blocks are skipped."""
+        positions, blocks, offsets = self._slots(group, row, tokens)
+        for layer, view in enumerate(self._views[group]):
+            words = slot_words(prefix, positions, self._lane(group, layer), view.shape[2])
+            view[blocks.to(view.device), offsets.to(view.device)] = torch.from_numpy(
+                words.view(np.int64)
+            ).to(view.device)
+
+    def compare(self, group: int, row: Sequence[int], prefix: Words, tokens: range) -> tuple[int, Difference | None]:
+        """Number of slots of ``tokens`` that were held and compared, and the first difference."""
+        positions, blocks, offsets = self._slots(group, row, tokens)
+        for layer, view in enumerate(self._views[group]):
+            if not len(positions):
+                break
+            expected = slot_words(prefix, positions, self._lane(group, layer), view.shape[2])
+            found = view[blocks.to(view.device), offsets.to(view.device)].cpu().numpy().view(np.uint64)
+            if np.array_equal(found, expected):
+                continue
+            wrong = (found != expected).any(axis=1)
+            at = int(wrong.argmax())
+            byte = int((found[at : at + 1].view(np.uint8) != expected[at : at + 1].view(np.uint8)).argmax())
+            return len(positions), Difference(
+                rank=self.rank,
+                group=self.layout.groups[group].name,
+                layer=layer,
+                token=int(positions[at]),
+                byte=byte,
+                found=self._owners.name(found[at]),
+                slots=int(wrong.sum()),
+            )
+        return len(positions), None
+
+    def block_index(self, group: int, block: int) -> int:
+        """Block index that the bytes in a block name themselves, -1 if they are nobody's."""
+        slot = self._views[group][0][block, 0].cpu().numpy().view(np.uint64)
+        position = int(position_of(slot))
+        return -1 if position < 0 else position // self.layout.groups[group].block_size
+
+    def _lane(self, group: int, layer: int) -> Lane:
+        return Lane(group=group, layer=layer, rank=self.rank)
+
+    def _slots(
+        self, group: int, row: Sequence[int], tokens: range
+    ) -> tuple[NDArray[np.int64], torch.Tensor, torch.Tensor]:
+        """Positions of ``tokens`` whose block is held, with block ids and offsets."""
+        positions = np.arange(tokens.start, tokens.stop, dtype=np.int64)
+        block_size = self.layout.groups[group].block_size
+        index, offsets = np.divmod(positions, block_size)
+        blocks = np.asarray(row, dtype=np.int64)[index] if len(positions) else positions
+        held = blocks != NULL_BLOCK
+        if not held.all():
+            positions, blocks, offsets = positions[held], blocks[held], offsets[held]
+        return positions, torch.from_numpy(blocks), torch.from_numpy(offsets)

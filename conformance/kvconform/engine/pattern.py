@@ -1,0 +1,101 @@
+"""The bytes that the forward pass writes: each slot says whose it is.
+
+A slot is a row of 64-bit words.  Word 0 depends on the whole token prefix (salt included), the
+group, the layer and the rank; word 1 is a plain descriptor, so that a stray slot can be named;
+further words are drawn from word 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+
+POISON_BYTE = 0xDB
+_POISON_WORD = np.uint64(int.from_bytes(bytes([POISON_BYTE]) * 8, "little"))
+_MARK = 0xA5
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mix(x: Words) -> Words:
+    """A 64-bit finaliser: every input bit reaches every output bit."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def prefix_words(token_ids: Sequence[int], salt: str) -> Words:
+    """One word for each position: it depends on every token up to it and on the salt."""
+    digest = hashlib.blake2b(salt.encode(), digest_size=8).digest()
+    seed = np.uint64(int.from_bytes(digest, "little"))
+    tokens = np.asarray(token_ids, dtype=np.uint64)
+    places = np.arange(1, len(tokens) + 1, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        return _mix(np.cumsum(_mix(tokens + places * _GOLDEN), dtype=np.uint64) + seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """Where a slot lives apart from its token: one layer of one group on one rank."""
+
+    group: int
+    layer: int
+    rank: int
+
+    @property
+    def _tag(self) -> int:
+        return self.group << 24 | self.layer << 16 | self.rank << 8 | _MARK
+
+
+def slot_words(prefix: Words, positions: NDArray[np.int64], lane: Lane, num_words: int) -> Words:
+    """The slots of ``positions``: shape (len(positions), num_words)."""
+    with np.errstate(over="ignore"):
+        words = np.empty((len(positions), num_words), dtype=np.uint64)
+        words[:, 0] = _mix(prefix[positions] + np.uint64(lane._tag) * _GOLDEN)  # noqa: SLF001
+        words[:, 1] = positions.astype(np.uint64) << np.uint64(32) | np.uint64(lane._tag)  # noqa: SLF001
+        for more in range(2, num_words):
+            words[:, more] = _mix(words[:, 0] + np.uint64(more) * _GOLDEN)
+    return words
+
+
+def position_of(words: Words) -> NDArray[np.int64]:
+    """Token positions that slots name in their descriptor, -1 where they are no slot of ours."""
+    known = (words[..., 1] & np.uint64(0xFF)) == np.uint64(_MARK)
+    return np.where(known, (words[..., 1] >> np.uint64(32)).astype(np.int64), -1)
+
+
+@dataclass(slots=True)
+class Owners:
+    """Names the owner of a stray slot."""
+
+    _prefixes: dict[str, Words] = field(default_factory=dict)
+
+    def add(self, request: str, prefix: Words) -> None:
+        """Remember the prefix of ``request``."""
+        self._prefixes[request] = prefix
+
+    def name(self, slot: Words) -> str:
+        """Whose bytes a slot holds, in words."""
+        if bool((slot == _POISON_WORD).all()):
+            return "nobody's: poison of a block that was never filled"
+        if not slot.any():
+            return "nobody's: zeros"
+        position = int(position_of(slot))
+        if position < 0:
+            return "nobody's: bytes that no step wrote"
+        tag = int(slot[1]) & 0xFFFFFFFF
+        lane = Lane(group=tag >> 24, layer=tag >> 16 & 0xFF, rank=tag >> 8 & 0xFF)
+        where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
+        for request, prefix in self._prefixes.items():
+            if position < len(prefix):
+                own = slot_words(prefix, np.array([position]), lane, len(slot))[0]
+                if bool((own == slot).all()):
+                    return f"request {request!r}, {where}"
+                if own[0] == slot[0]:
+                    return f"request {request!r}, {where}, damaged"
+        return f"a request unknown to this case, {where}"

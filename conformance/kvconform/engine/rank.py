@@ -1,0 +1,138 @@
+"""One rank's part of a step: the worker side of the connector around the forward pass."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kvconform.engine.allocator import Allocator
+from kvconform.engine.calls import ConnectorBrokeError, call, optional
+from kvconform.engine.memory import Difference, RankMemory
+from kvconform.engine.requests import LiveRequest
+from kvconform.engine.transfers import Gate
+from kvconform.ports import Layout, StepResult, WorkerSide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a step does for one request: compute positions ``[start, end)`` over ``rows``."""
+
+    request: LiveRequest
+    start: int
+    end: int
+    rows: tuple[tuple[int, ...], ...]
+    synchronous_boundary: int = 0
+    """Tokens of a hit that must be in place once ``start_load_kv`` returns; 0 for none."""
+
+
+ReadSink = Callable[[LiveRequest, int, Difference | None], None]
+"""Called with (request, slots compared, first difference)."""
+
+
+class Rank:
+    """Runs steps on one rank's memory."""
+
+    def __init__(self, layout: Layout, memory: RankMemory, worker: WorkerSide, gate: Gate) -> None:
+        self.layout = layout
+        self.memory = memory
+        self.gate = gate
+        self._worker = worker
+
+    def run(
+        self,
+        metadata: bytes,
+        taken: Iterable[int],
+        work: Iterable[Work],
+        finished: set[str],
+        on_load: ReadSink,
+        on_read: ReadSink,
+    ) -> StepResult:
+        """One step, in the order that the device sees it; returns the rank's report.
+
+        Stores of the last step may be flushed in ``handle_preemptions``; only after it are the
+        blocks that changed their owner overwritten.
+        """
+        work = list(work)
+        meta = call("build_connector_meta", pickle.loads, metadata)  # noqa: S301 - our own dump
+        self._call("handle_preemptions", meta)
+        self.memory.poison(taken)
+        self._call("bind_connector_metadata", meta)
+        self._call("start_load_kv")
+        for part in work:
+            if part.synchronous_boundary:
+                on_load(part.request, *self.retained(part.request, part.rows, part.synchronous_boundary))
+            on_read(part.request, *self._attended(part))
+        for part in work:
+            for group in range(len(self.layout.groups)):
+                self.memory.write(group, part.rows[group], part.request.prefix, range(part.start, part.end))
+        self._call("wait_for_save")
+        call("TransferGate.perform", self.gate.tick)
+        result = self._report(finished)
+        self._call("clear_connector_metadata")
+        return result
+
+    def retained(
+        self, request: LiveRequest, rows: tuple[tuple[int, ...], ...], boundary: int
+    ) -> tuple[int, Difference | None]:
+        """Compare every held slot below ``boundary``: all that the allocator made room for."""
+        return self._compare(request, rows, [range(boundary)] * len(rows))
+
+    def _attended(self, part: Work) -> tuple[int, Difference | None]:
+        """Compare what the step's queries read from before the step."""
+        ranges = []
+        for group in self.layout.groups:
+            oldest = max(0, part.start - group.window + 1) if group.window else 0
+            ranges.append(range(oldest, part.start))
+        return self._compare(part.request, part.rows, ranges, must_hold=True)
+
+    def _compare(
+        self,
+        request: LiveRequest,
+        rows: tuple[tuple[int, ...], ...],
+        ranges: list[range],
+        *,
+        must_hold: bool = False,
+    ) -> tuple[int, Difference | None]:
+        slots, first = 0, None
+        for group, tokens in enumerate(ranges):
+            compared, difference = self.memory.compare(group, rows[group], request.prefix, tokens)
+            if must_hold and compared != len(tokens):
+                # The allocator of the suite dropped a block that a query reads: a fault of ours.
+                raise AssertionError(f"group {group} holds {compared} of {len(tokens)} slots to read")
+            slots += compared * self.layout.groups[group].layers
+            first = first or difference
+        return slots, first
+
+    def _report(self, finished: set[str]) -> StepResult:
+        answer = self._call("get_finished", finished)
+        if answer is None:
+            answer = (None, None)
+        if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
+            raise ConnectorBrokeError("get_finished", f"returned {answer!r}, expected a pair of sets of request ids")
+        stores, loads = (self._ids(part) for part in answer)
+        failed = self._call("get_block_ids_with_load_errors") or set()
+        return StepResult(
+            rank=self.memory.rank,
+            finished_stores=stores,
+            finished_loads=loads,
+            failed_blocks=frozenset(failed),
+            worker_meta=self._call("build_connector_worker_meta"),
+        )
+
+    @staticmethod
+    def _ids(part: Any) -> frozenset[str]:
+        if part is None:
+            return frozenset()
+        if isinstance(part, (set, frozenset, list, tuple)) and all(isinstance(i, str) for i in part):
+            return frozenset(part)
+        raise ConnectorBrokeError("get_finished", f"returned {part!r}, expected a set of request ids")
+
+    def _call(self, name: str, *args: Any) -> Any:
+        return call(name, optional(self._worker, WorkerSide, name), *args)
+
+
+def rows_of(allocator: Allocator, request_id: str) -> tuple[tuple[int, ...], ...]:
+    """A snapshot of a request's rows, as a step sees them."""
+    return tuple(tuple(row) for row in allocator.holding(request_id).rows)

@@ -1,0 +1,81 @@
+"""The engine's hold on copies and on reports, in virtual time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kvconform.ports import Direction, StepResult, TransferJob
+
+
+@dataclass(slots=True)
+class _Copy:
+    job: TransferJob
+    perform: Callable[[], None]
+
+
+class Gate:
+    """The transfer gate of one rank: a copy completes at the clock tick after its submission.
+
+    A held direction completes when it is released, or when the worker waits for it.
+    ``on_copy`` is called just before a copy is performed, while its source is what it reads.
+    """
+
+    def __init__(self, on_copy: Callable[[TransferJob], None]) -> None:
+        self._on_copy = on_copy
+        self._waiting: list[_Copy] = []
+        self._done: list[tuple[int, bool]] = []
+        self.held: set[Direction] = set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a copy has not completed."""
+        return bool(self._waiting)
+
+    def submit(self, job: TransferJob, perform: Callable[[], None]) -> None:
+        """Take a copy."""
+        self._waiting.append(_Copy(job, perform))
+
+    def finished(self) -> list[tuple[int, bool]]:
+        """(job id, success) of the copies that completed since the last call."""
+        done, self._done = self._done, []
+        return done
+
+    def wait(self, job_ids: Iterable[int]) -> None:
+        """Complete these copies now."""
+        ids = set(job_ids)
+        self._complete(lambda copy: copy.job.job_id in ids)
+
+    def tick(self) -> None:
+        """The clock: complete what is not held."""
+        self._complete(lambda copy: copy.job.direction not in self.held)
+
+    def _complete(self, due: Callable[[_Copy], bool]) -> None:
+        ready = [copy for copy in self._waiting if due(copy)]
+        self._waiting = [copy for copy in self._waiting if not due(copy)]
+        for copy in ready:
+            self._on_copy(copy.job)
+            copy.perform()
+            self._done.append((copy.job.job_id, True))
+
+
+class ReportQueue:
+    """Reports of one rank on their way to the scheduler side, at most one a step."""
+
+    def __init__(self) -> None:
+        self._queue: deque[StepResult] = deque()
+        self.held = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a report has not arrived."""
+        return bool(self._queue)
+
+    def send(self, result: StepResult) -> None:
+        """A rank reports."""
+        self._queue.append(result)
+
+    def arrive(self) -> StepResult | None:
+        """The report that arrives now, if any."""
+        return self._queue.popleft() if self._queue and not self.held else None

@@ -1,0 +1,228 @@
+"""Judgements: events on one side, the oracle on the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kvconform.contract.oracle import Oracle, Supply, retained_blocks
+from kvconform.engine.events import Answered, Broke, Copied, Ended, Event, Loaded, Read, Submitted
+from kvconform.ports import Capability, Direction, GroupKind
+from kvconform.stage.tally import Tally
+
+Blocks = dict[str, list[int]]
+"""Block indices by group name, sorted."""
+
+
+def say(boundary: int | None) -> str:
+    """A verdict in words."""
+    if boundary is None:
+        return "later"
+    return f"a hit of {boundary} tokens" if boundary else "a miss"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Judges one case; ``oracle`` has the layout, the chunk sizes and the claims."""
+
+    oracle: Oracle
+    tally: Tally
+
+    def answer(self, answer: Answered, supply: Supply | None, *, at_least: bool = False) -> None:
+        """One verdict: legal, covered, best, asynchronous.
+
+        Without ``supply`` (traffic whose chunk states nobody knows for certain) only its form is
+        judged.  With ``at_least`` more than the best of ``supply`` is right too: the connector
+        may have stored more.
+        """
+        boundary = answer.boundary
+        self.tally.open("hit-is-covered", "load-is-async")
+        if boundary != 0 and boundary is not None:
+            self._hit(answer, boundary, supply, at_least=at_least)
+        if supply is None:
+            return
+        best = self.oracle.best_verdict(answer.num_tokens, supply, local_tokens=answer.local)
+        self.tally.saw("hit-is-best")
+        enough = at_least and boundary is not None and best is not None and boundary >= best
+        if boundary != best and not enough:
+            self.tally.wrong("hit-is-best", say(best), say(boundary), str(answer))
+
+    def _hit(self, answer: Answered, boundary: int, supply: Supply | None, *, at_least: bool) -> None:
+        self.tally.saw("hit-is-covered")
+        self.tally.saw("load-is-async")
+        if not answer.is_async:
+            self.tally.wrong("load-is-async", "an asynchronous hit", "a synchronous hit", str(answer))
+        if not self.oracle.is_legal(boundary, answer.num_tokens):
+            step = self.oracle.layout.hash_block
+            self.tally.wrong(
+                "hit-is-covered",
+                f"a boundary that is a multiple of {step} and at most {answer.num_tokens}",
+                say(boundary),
+                str(answer),
+            )
+            return
+        if supply is None or at_least:
+            return
+        local = answer.local
+        if not self.oracle.covered(boundary, answer.num_tokens, supply, local_tokens=local):
+            best = self.oracle.best_verdict(answer.num_tokens, supply, local_tokens=local)
+            self.tally.wrong(
+                "hit-is-covered", say(best), say(boundary), self._lacking(boundary, supply)
+            )
+        if any(group.eagle for group in self.oracle.layout.groups):
+            self.tally.saw("draft-tail-dropped")
+            covered = self.oracle.covered(
+                boundary, answer.num_tokens, supply, local_tokens=local, draft=True
+            )
+            if not covered:
+                tail = ", ".join(self._name(chunk) for chunk in sorted(self.oracle.draft_tail(boundary)))
+                self.tally.wrong(
+                    "draft-tail-dropped",
+                    f"a hit only if the dropped chunk is ready too: {tail}",
+                    say(boundary),
+                    str(answer),
+                )
+
+    def _lacking(self, boundary: int, supply: Supply) -> str:
+        states = {
+            chunk: supply.states.get(chunk, "missing") for chunk in self.oracle.loaded_chunks(boundary)
+        }
+        lacking = [
+            f"{self._name(chunk)} is {state}"
+            for chunk, state in sorted(states.items())
+            if state in {"missing", "pending"}
+        ] or [f"{self._name(chunk)} holds only part of its blocks" for chunk in sorted(supply.gone)]
+        return f"a hit of {boundary} tokens needs what is not there: " + ", ".join(lacking[:6])
+
+    def _name(self, chunk: tuple[int, int]) -> str:
+        return f"chunk {chunk[1]} of group {self.oracle.layout.groups[chunk[0]].name}"
+
+    def needed_blocks(self, boundary: int, local_tokens: int) -> Blocks:
+        """Blocks that a load for a hit brings, by group name."""
+        return {
+            group.name: sorted(
+                block
+                for block in retained_blocks(group, boundary)
+                if (block + 1) * group.block_size > local_tokens
+            )
+            for group in self.oracle.layout.groups
+        }
+
+    def load(self, events: Sequence[Event], answer: Answered) -> Blocks:
+        """What one hit's load brought: each needed block once, and no other.  Returns the needed."""
+        needed = self.needed_blocks(answer.boundary or 0, answer.local)
+        copies = [e for e in events if isinstance(e, Copied) and e.direction is Direction.LOAD and e.rank == 0]
+        got = Counter(block for copy in copies for block in copy.blocks)
+        want = Counter((name, index) for name, indices in needed.items() for index in indices)
+        self.tally.saw("load-is-exact")
+        if got != want:
+            self.tally.wrong(
+                "load-is-exact",
+                _listed(want),
+                _listed(got),
+                f"not loaded: {_listed(want - got)}; not needed: {_listed(got - want)}",
+            )
+        return needed
+
+    def stores(self, events: Sequence[Event], num_tokens: int) -> Blocks:
+        """What a producer of ``num_tokens`` computed tokens stored; returns its blocks.
+
+        Everything that a lookup at an alignment boundary needs must be there; chunks that only
+        a longer request's boundaries need may be.
+        """
+        copies = [e for e in events if isinstance(e, Copied) and e.direction is Direction.STORE and e.rank == 0]
+        blocks = {block for copy in copies for block in copy.blocks}
+        groups = self.oracle.layout.groups
+        index_of = {group.name: position for position, group in enumerate(groups)}
+        got = {
+            (index_of[name], self.oracle.chunk_of(index_of[name], index * groups[index_of[name]].block_size))
+            for name, index in blocks
+            if index >= 0
+        }
+        required = self.oracle.reachable_chunks(num_tokens)
+        reach = max((g.window + g.extra_retained for g in groups if g.kind is not GroupKind.FULL), default=0)
+        ahead = reach + 2 * max(self.oracle.chunk_tokens)
+        allowed = self.oracle.reachable_chunks(num_tokens, ahead=ahead)
+        self.tally.open("store-is-exact")
+        if copies or required:
+            self.tally.saw("store-is-exact")
+        strays = [name for name, index in blocks if index < 0]
+        missing, excess = required - got, got - allowed
+        if missing or excess or strays:
+            parts = [f"not stored: {self._chunks(missing)}", f"of no use: {self._chunks(excess)}"]
+            if strays:
+                parts.append(f"blocks that are nobody's, in group {strays[0]}")
+            self.tally.wrong(
+                "store-is-exact", self._chunks(required), self._chunks(got), "; ".join(parts)
+            )
+        return {
+            group.name: sorted(index for name, index in blocks if name == group.name) for group in groups
+        }
+
+    def _chunks(self, chunks: Iterable[tuple[int, int]]) -> str:
+        names = [(self.oracle.layout.groups[group].name, index) for group, index in chunks]
+        return "chunks " + _listed(Counter(names)) if names else "nothing"
+
+    def bytes_and_ends(self, events: Sequence[Event], dead: str) -> None:
+        """What holds in every scenario: bytes after loads and before reads, ends, exceptions."""
+        self.tally.open("bytes-after-load", "reads-own-bytes")
+        for event in events:
+            if isinstance(event, Loaded) and event.slots:
+                self._bytes("bytes-after-load", event, "every retained slot holds its owner's bytes")
+            elif isinstance(event, Read):
+                self._bytes("reads-own-bytes", event, "every slot read holds its owner's bytes")
+        self.tally.saw("no-exception")
+        for event in events:
+            if isinstance(event, Broke):
+                self.tally.wrong("no-exception", "no exception", event.text, f"in {event.method}")
+        self._ends(events, dead)
+
+    def _bytes(self, check: str, event: Loaded | Read, expected: str) -> None:
+        self.tally.saw(check)
+        if event.difference is not None:
+            got = f"{event.difference.slots} slot(s) of {event.request!r} do not"
+            self.tally.wrong(check, expected, got, str(event.difference))
+
+    def _ends(self, events: Sequence[Event], dead: str) -> None:
+        self.tally.open("every-request-ends")
+        if dead:
+            return
+        submitted = [event.request for event in events if isinstance(event, Submitted)]
+        ended = [event.request for event in events if isinstance(event, Ended)]
+        for request in submitted:
+            self.tally.saw("every-request-ends")
+            if request not in ended:
+                last = next((str(e) for e in reversed(events) if getattr(e, "request", "") == request), "")
+                self.tally.wrong("every-request-ends", f"{request!r} ends", "it does not", f"last seen: {last}")
+
+
+def claims_everything(claims: frozenset[Capability]) -> bool:
+    """Whether a connector claims every policy, so that pinned figures apply to it."""
+    policies = {
+        Capability.LONGEST_HIT,
+        Capability.LATER,
+        Capability.DEDUP_LOADS,
+        Capability.MASKED_STORE,
+    }
+    return policies <= claims
+
+
+def _listed(blocks: Counter[tuple[str, int]]) -> str:
+    """Indices by group, runs shortened: ``full 0-3; swa 5,7``."""
+    if not blocks:
+        return "nothing"
+    by_group: dict[str, list[int]] = {}
+    for name, index in sorted(blocks.elements()):
+        by_group.setdefault(name, []).append(index)
+    return "; ".join(f"{name} {_runs(indices)}" for name, indices in by_group.items())
+
+
+def _runs(indices: list[int]) -> str:
+    parts: list[list[int]] = []
+    for index in indices:
+        if parts and index == parts[-1][-1] + 1:
+            parts[-1].append(index)
+        else:
+            parts.append([index])
+    return ",".join(str(p[0]) if len(p) == 1 else f"{p[0]}-{p[-1]}" for p in parts)

@@ -1,0 +1,435 @@
+"""The steps of scenarios: a producer, a wiped pool, cold consumers, seeded chunks, holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kvconform.case import Case
+from kvconform.contract.oracle import Chunk, Oracle, Supply
+from kvconform.engine.bench import Bench
+from kvconform.engine.calls import ConnectorBrokeError
+from kvconform.engine.engine import Engine
+from kvconform.engine.events import Admitted, Answered, Broke, Event
+from kvconform.ports import (
+    Capability,
+    ChunkState,
+    ConnectorFactory,
+    RequestSpec,
+    UnsupportedLayoutError,
+)
+from kvconform.results.record import CheckResult, Outcome, combine
+from kvconform.stage.errors import CaseFailedError, NotApplicableError, PinError
+from kvconform.stage.judge import Blocks, Judge, claims_everything, say
+from kvconform.stage.tally import Tally
+
+_ASK_STEPS = 4
+"""Steps in which a lookup may answer *later* before that counts as its verdict."""
+
+_SPARE_STEPS = 200
+"""Steps beyond those that computing every token takes, before a request counts as stuck."""
+
+
+def prompt_tokens(count: int, branch: int = 0) -> tuple[int, ...]:
+    """A fixed prompt of ``count`` tokens; another ``branch`` differs from the first token on."""
+    return tuple((position * 7919 + branch * 104729 + 13) % 50021 for position in range(count))
+
+
+class Stage:
+    """One case on one connector.  Templates call its steps and end with `conclude`.
+
+    Raises `NotApplicableError` where the connector does not claim what the case requires, or
+    refuses the layout by name.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        *,
+        factory: ConnectorFactory,
+        device: str = "cpu",
+        checks: Iterable[str] = (),
+        options: Mapping[str, object] | None = None,
+    ) -> None:
+        self.case = case
+        self.given: Mapping[str, Any] = case.given
+        self.layout = case.layout
+        self.concluded = False
+        self.results: tuple[CheckResult, ...] = ()
+        self.outcome = Outcome.ERROR
+        self._events: list[Event] = []
+        self._bench: Bench | None = None
+        claims, chunk_tokens = self._open(factory, device, dict(options or {}))
+        missing = [need for need in case.requires if need not in claims]
+        if missing and self._bench is not None:
+            raise NotApplicableError(f"n/a: {missing[0]}")
+        self.oracle = Oracle(layout=self.layout, chunk_tokens=chunk_tokens, claims=claims)
+        arising = [name for name in checks if self._arises(name)]
+        self.tally = Tally(arising, claims)
+        self.judge = Judge(oracle=self.oracle, tally=self.tally)
+        self._supply = Supply(states={})
+        self._requests: dict[str, RequestSpec] = {}
+        self._marks: dict[str, int] = {}
+
+    def _open(
+        self, factory: ConnectorFactory, device: str, options: dict[str, object]
+    ) -> tuple[frozenset[Capability], tuple[int, ...]]:
+        """Bring up the engine with the connector; a broken factory leaves a dead stage."""
+        groups = range(len(self.layout.groups))
+        wish = tuple(self.layout.chunk_tokens(group) for group in groups)
+        make_bench = getattr(factory, "make_bench", Engine)
+        try:
+            self._bench = make_bench(self.layout, factory, device, options)
+            self._events = self._bench.events
+            chunk_tokens = tuple(self._bench.chunk_tokens(group) for group in groups)
+            for group, size in zip(self.layout.groups, chunk_tokens, strict=True):
+                if size < 1 or size % group.block_size:
+                    raise ConnectorBrokeError(
+                        "chunk_tokens",
+                        f"is {size} for group {group.name}, expected a multiple of its {group.block_size}-token blocks",
+                    )
+        except UnsupportedLayoutError as error:
+            raise NotApplicableError(f"n/a: layout refused: {error}") from error
+        except ConnectorBrokeError as error:
+            self._bench = None
+            self._events = [Broke(step=0, method=error.method, text=error.text)]
+            return frozenset(Capability), wish
+        return self._bench.capabilities, chunk_tokens
+
+    @property
+    def trace(self) -> tuple[str, ...]:
+        """The engine's events in words, oldest first."""
+        return tuple(str(event) for event in self._events)
+
+    @property
+    def bench(self) -> Bench:
+        """The engine; only for steps that have made sure that it lives."""
+        if self._bench is None:
+            raise RuntimeError("the connector's factory failed")
+        return self._bench
+
+    @property
+    def dead(self) -> bool:
+        """Whether the connector broke, so that nothing further can be measured."""
+        return self._bench is None or self._bench.dead
+
+    def _arises(self, check: str) -> bool:
+        """Whether a check can come up at all, from the case alone."""
+        if check == "draft-tail-dropped":
+            return any(group.eagle for group in self.layout.groups)
+        return True
+
+    # --- seeded chunks ------------------------------------------------------------------------
+
+    def _need_chunks_as_wished(self) -> None:
+        """Chunk indices in a matrix mean chunks of the size that it asks for."""
+        wish = tuple(self.layout.chunk_tokens(group) for group in range(len(self.layout.groups)))
+        if self.oracle.chunk_tokens != wish:
+            raise NotApplicableError(
+                f"n/a: chunks of {list(self.oracle.chunk_tokens)} tokens, the matrix is about {list(wish)}"
+            )
+
+    def seed_chunks(self, name: str = "consumer") -> None:
+        """Put every chunk that the case lists into its state, and those alone."""
+        self._need_chunks_as_wished()
+        states: dict[Chunk, ChunkState] = {}
+        for entry in self.given["chunks"]:
+            state = ChunkState(str(entry["state"]).replace("present", "ready"))
+            states |= dict.fromkeys(self._chunks_of(entry), state)
+        self._prepare(name, self.given["prompt_tokens"])
+        self._supply = Supply(states=states)
+        for (group, chunk), state in sorted(states.items()):
+            if state is not ChunkState.MISSING and not self.dead:
+                self.bench.seed_chunk(name, group, chunk, state)
+
+    def _chunks_of(self, entry: Mapping[str, Any]) -> set[Chunk]:
+        name = entry.get("group")
+        groups = [self.layout.index(name)] if name else range(len(self.layout.groups))
+        if "index" in entry:
+            return {(group, index) for group in groups for index in entry["index"]}
+        if "needed_at" in entry:
+            return {c for c in self.oracle.verified_chunks(entry["needed_at"]) if c[0] in groups}
+        last = entry["left_of"] - 1
+        return {(g, c) for g in groups if (c := self.oracle.chunk_of(g, last) - 1) >= 0}
+
+    def repair(self, name: str = "consumer") -> None:
+        """Positive control: all listed chunks become ready; the waiting request must hit.
+
+        Where the first verdict was a hit already, another request asks.
+        """
+        whole = self._supply.with_states(self._supply.states, ChunkState.READY)
+        num_tokens = len(self._requests[name].prompt)
+        target = self.oracle.best_verdict(num_tokens, whole)
+        self.tally.open("repaired-then-hits")
+        if self.oracle.best_verdict(num_tokens, self._supply) == target or self.dead:
+            if not self.dead:
+                self.tally.drop("repaired-then-hits")
+            return
+        for (group, chunk), state in sorted(self._supply.states.items()):
+            if state is ChunkState.MISSING:
+                self.bench.seed_chunk(name, group, chunk, ChunkState.READY)
+            elif state is not ChunkState.READY:
+                self.bench.finish_chunk(name, group, chunk)
+        self._supply = whole
+        asker = name
+        if self._was_admitted(name):
+            self.finish(name)
+            self.wipe_pool()
+            asker = f"{name}-again"
+            self._prepare(asker, num_tokens)
+            self.submit(asker)
+        else:
+            self._mark(name)
+        answer = self.ask(asker)
+        if answer is None:
+            return
+        self.judge.answer(answer, whole)
+        self.tally.saw("repaired-then-hits")
+        if answer.boundary != target:
+            self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), str(answer))
+        self.finish(asker)
+
+    # --- requests -----------------------------------------------------------------------------
+
+    def _prepare(self, name: str, num_tokens: int, output_tokens: int | None = None) -> None:
+        if output_tokens is None:
+            output_tokens = int(self.given.get("output_tokens", 1))
+        output = tuple(60000 + at for at in range(output_tokens))
+        spec = RequestSpec(name=name, prompt=prompt_tokens(num_tokens), output=output)
+        self._requests[name] = spec
+        if not self.dead:
+            self.bench.prepare(spec)
+
+    def submit(self, name: str = "consumer", *, stay_on_miss: bool = True) -> None:
+        """Queue a request; a miss leaves it waiting, so that it can be asked again."""
+        self._mark(name)
+        if not self.dead:
+            self.bench.submit(name, stay_on_miss=stay_on_miss)
+
+    def _mark(self, name: str) -> None:
+        """From here on is what counts for this request."""
+        self._marks[name] = len(self._events)
+
+    def _since(self, name: str) -> Sequence[Event]:
+        return self._events[self._marks[name] :]
+
+    def _answers(self, name: str) -> list[Answered]:
+        return [e for e in self._since(name) if isinstance(e, Answered) and e.request == name]
+
+    def _was_admitted(self, name: str) -> bool:
+        return any(isinstance(e, Admitted) and e.request == name for e in self._since(name))
+
+    def ask(self, name: str = "consumer") -> Answered | None:
+        """Step until the request has its verdict; *later* is one after a few steps."""
+        for _ in range(_ASK_STEPS):
+            if self.dead:
+                break
+            self.bench.step()
+            answers = self._answers(name)
+            if answers and answers[-1].tokens is not None:
+                break
+        answers = self._answers(name)
+        return answers[-1] if answers else None
+
+    def judge_verdict(self, name: str = "consumer") -> None:
+        """Judge the request's verdict against what the seeded states allow."""
+        self.tally.open("hit-is-covered", "hit-is-best", "load-is-async", "draft-tail-dropped")
+        answers = self._answers(name)
+        if not answers:
+            return
+        self.judge.answer(answers[-1], self._supply)
+        best = self.oracle.best_verdict(answers[-1].num_tokens, self._supply)
+        self._compare_pin("verdict", "later" if best is None else best)
+
+    def finish(self, name: str = "consumer") -> None:
+        """Run the request to its end, and judge what its load brought."""
+        if not self.dead:
+            self.bench.allow_miss(name)
+        self._run(lambda: self.bench.ended(name), [name])
+        self.tally.open("load-is-exact")
+        hits = [answer for answer in self._answers(name) if answer.tokens]
+        if hits and not self.dead:
+            self._loaded = self.judge.load(self._since(name), hits[-1])
+
+    def _run(self, done: Callable[[], bool], names: Iterable[str]) -> None:
+        tokens = sum(len(self._requests[n].prompt) + len(self._requests[n].output) for n in names)
+        limit = _SPARE_STEPS + tokens // self.layout.max_batched_tokens + tokens
+        for _ in range(limit):
+            if self.dead or done():
+                return
+            self.bench.step()
+
+    def settle(self) -> None:
+        """Run until nothing is left to do."""
+        if not self.dead:
+            self._run(self.bench.idle, self._requests)
+
+    def wipe_pool(self) -> None:
+        """Settle, then forget every cached block: what a consumer hits comes from the connector."""
+        self.settle()
+        if not self.dead:
+            self.bench.reset_prefix_cache()
+
+    # --- a producer and cold consumers ----------------------------------------------------------
+
+    def produce(self, name: str = "producer") -> None:
+        """Compute a prompt and its answer, and let every store complete."""
+        self._prepare(name, self.given["prompt_tokens"])
+        self.submit(name, stay_on_miss=False)
+        self._run(lambda: self.bench.ended(name), [name])
+        self.settle()
+        if not self.dead:
+            steps = self.bench.token_steps(name)
+            self._supply = self.oracle.supply(self._stored_tokens(name), steps)
+
+    def _stored_tokens(self, name: str) -> int:
+        """Tokens of the producer whose KV was computed and may be stored."""
+        spec = self._requests[name]
+        return len(spec.prompt) if self.layout.prompt_only else len(spec.prompt) + len(spec.output) - 1
+
+    def judge_stores(self, name: str = "producer") -> None:
+        """Judge what the producer stored."""
+        self.tally.open("store-is-exact")
+        if self.dead:
+            return
+        stored = self.judge.stores(self._since(name), self._stored_tokens(name))
+        if claims_everything(self.oracle.claims):
+            required = self.oracle.reachable_chunks(self._stored_tokens(name))
+            self._compare_pin("stored", self._blocks_of(required))
+        del stored
+
+    def _blocks_of(self, chunks: Iterable[Chunk]) -> Blocks:
+        blocks: Blocks = {group.name: [] for group in self.layout.groups}
+        for chunk in sorted(chunks):
+            group = self.layout.groups[chunk[0]]
+            tokens = self.oracle.tokens_of(chunk)
+            blocks[group.name] += sorted({token // group.block_size for token in tokens})
+        return blocks
+
+    def cuts(self) -> Sequence[int]:
+        """The boundaries at which consumers are cut off the producer's prompt, in tokens."""
+        wanted = self.given.get("consumers", "alignment")
+        last = self.given["prompt_tokens"] - 1
+        if wanted == "alignment":
+            return self.oracle.alignment_boundaries(last)
+        if wanted == "hash_block":
+            return range(self.layout.hash_block, last + 1, self.layout.hash_block)
+        return list(wanted)
+
+    def consume(self, boundary: int) -> None:
+        """A cold consumer whose prompt ends one token after ``boundary``."""
+        name = f"consumer-{boundary}"
+        self._prepare(name, boundary + 1, 1)
+        self.submit(name, stay_on_miss=False)
+        answer = self.ask(name)
+        self.tally.open("hit-is-covered", "hit-is-best", "load-is-async")
+        if answer is not None:
+            # Without a mask nobody but the connector knows what it stored: what a masked store
+            # keeps is the least that it must find again.
+            masked = Capability.MASKED_STORE in self.oracle.claims
+            least = self._supply if masked else self._least_supply()
+            self.judge.answer(answer, least, at_least=not masked)
+        self.finish(name)
+        if answer is not None and answer.boundary and claims_everything(self.oracle.claims):
+            best = self.oracle.best_verdict(answer.num_tokens, self._supply)
+            self._needed = self.judge.needed_blocks(best or 0, answer.local)
+            self._compare_pin("verdict", best, only_for=boundary)
+            self._compare_pin("loaded", self._needed, only_for=boundary)
+
+    def _least_supply(self) -> Supply:
+        chunks = {
+            chunk: state
+            for chunk, state in self._supply.states.items()
+            if chunk in self.oracle.reachable_chunks(self._stored_tokens("producer"))
+        }
+        return Supply(states=chunks, gone=self._supply.gone)
+
+    # --- holds ------------------------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Hold reports, and copies where the connector lets them be held."""
+        if not self.dead:
+            self.bench.hold(copies=Capability.TRANSFER_CONTROL in self.oracle.claims)
+
+    def release(self) -> None:
+        """End the hold."""
+        if not self.dead:
+            self.bench.release()
+
+    def run_producer(self, name: str = "producer") -> None:
+        """Compute a prompt and its answer; stores may still be in flight."""
+        self._prepare(name, self.given["prompt_tokens"])
+        self.submit(name, stay_on_miss=False)
+        self._run(lambda: self.bench.ended(name), [name])
+
+    def forget_pool(self) -> None:
+        """Forget every cached block although stores may be in flight."""
+        if not self.dead:
+            self.bench.reset_prefix_cache()
+
+    def share(self, count: int, first: int = 0) -> None:
+        """Submit ``count`` requests with the producer's prompt."""
+        for index in range(first, first + count):
+            name = f"sharer-{index}"
+            self._prepare(name, self.given["prompt_tokens"])
+            self.submit(name, stay_on_miss=False)
+
+    def steps(self, count: int) -> None:
+        """Step ``count`` times."""
+        for _ in range(count):
+            if not self.dead:
+                self.bench.step()
+
+    def finish_all(self) -> None:
+        """Run until nothing is left to do, and judge the form of every verdict."""
+        self.settle()
+        self.tally.open("hit-is-covered")
+        for event in self._events:
+            if isinstance(event, Answered):
+                self.judge.answer(event, None)
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _compare_pin(self, key: str, expected: object, *, only_for: int | None = None) -> None:
+        """A figure pinned in the matrix must be what the oracle says."""
+        if key not in self.case.pinned or not claims_everything(self.oracle.claims):
+            return
+        if only_for is not None and only_for != max(self.cuts(), default=0):
+            return
+        pinned = self.case.pinned[key]
+        if isinstance(pinned, Mapping):
+            pinned = {name: sorted(indices) for name, indices in pinned.items()}
+            expected = {n: i for n, i in dict(expected).items() if i or n in pinned}  # type: ignore[call-overload]
+        if pinned != expected:
+            raise PinError(f"{self.case.id}: {key} is pinned to {pinned}, the oracle says {expected}")
+
+    def conclude(self) -> None:
+        """Judge what holds everywhere, and end the case.
+
+        Raises `CaseFailedError` if a check failed or measured nothing, `NotApplicableError` if
+        none applies.
+        """
+        __tracebackhide__ = True
+        if self._bench is not None:
+            self._bench.close()
+        broke = next((str(event) for event in self._events if isinstance(event, Broke)), "")
+        self.judge.bytes_and_ends(self._events, broke)
+        self.results = self.tally.results(broke)
+        self.outcome = combine(self.results)
+        self.concluded = True
+        if self.outcome is Outcome.NOT_APPLICABLE:
+            raise NotApplicableError(self.results[0].detail)
+        if self.outcome.is_bad:
+            raise CaseFailedError(self._picture())
+
+    def _picture(self) -> str:
+        lines = [f"{self.case.id} ({self.case.source})"]
+        for result in self.results:
+            if result.outcome.is_bad:
+                lines.append(f"{result.clause} {result.check}: {result.outcome}")
+                lines.append(f"  expected: {result.expected}")
+                lines.append(f"  got:      {result.got}")
+                if result.detail:
+                    lines.append(f"  {result.detail}")
+        lines += ["last events:", *(f"  {line}" for line in self.trace[-8:])]
+        return "\n".join(lines)

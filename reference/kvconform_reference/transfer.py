@@ -1,0 +1,171 @@
+"""Copies between pool blocks and host chunks: batched, on the device's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from kvconform.ports import Direction, Layout, TransferJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One group's part of a transfer: block ``blocks[i]`` of the pool and block ``subs[i]`` of
+    the chunk in slot ``slots[i]``.
+    """
+
+    group: int
+    blocks: tuple[int, ...]
+    slots: tuple[int, ...]
+    subs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """One job, as the scheduler side sends it to every rank."""
+
+    job_id: int
+    direction: Direction
+    parts: tuple[Part, ...]
+    request_id: str = ""
+    """The request that waits for a load."""
+
+    def as_job(self) -> TransferJob:
+        """What a transfer gate is told."""
+        blocks = tuple((part.group, block) for part in self.parts for block in part.blocks)
+        return TransferJob(job_id=self.job_id, direction=self.direction, blocks=blocks)
+
+
+class HostChunks:
+    """Host memory of one rank: ``num_slots`` chunks, each large enough for any group.
+
+    ``view(group, layer)`` has the shape (num_slots, blocks_per_chunk, page_bytes).
+    """
+
+    def __init__(self, layout: Layout, blocks_per_chunk: int, num_slots: int, *, pinned: bool) -> None:
+        chunk_bytes = max(group.layers * group.page_bytes for group in layout.groups) * blocks_per_chunk
+        self._memory = torch.zeros((num_slots, chunk_bytes), dtype=torch.uint8, pin_memory=pinned)
+        self._layout = layout
+        self._blocks_per_chunk = blocks_per_chunk
+
+    def view(self, group: int, layer: int) -> torch.Tensor:
+        """The part of every chunk that belongs to one layer of one group."""
+        page = self._layout.groups[group].page_bytes
+        size = self._blocks_per_chunk * page
+        return self._memory.narrow(1, layer * size, size).unflatten(1, (self._blocks_per_chunk, page))
+
+
+class Copier(Protocol):
+    """Starts copies; a started copy is asked whether it is done, or waited for."""
+
+    def start(self, transfer: Transfer) -> Copy:
+        """Start a copy."""
+
+
+class Copy(Protocol):
+    """A copy that was started."""
+
+    def done(self) -> bool:
+        """Whether all bytes are in place; completes what the host has to do."""
+
+    def wait(self) -> None:
+        """Return once all bytes are in place."""
+
+
+class _Done:
+    def done(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        return
+
+
+class HostCopier:
+    """Copies where pool and chunks are both in host memory: done when started."""
+
+    def __init__(self, layout: Layout, caches: Mapping[str, torch.Tensor], host: HostChunks) -> None:
+        self._layout = layout
+        self._caches = caches
+        self._host = host
+
+    def start(self, transfer: Transfer) -> Copy:
+        """Copy at once."""
+        for part in transfer.parts:
+            blocks, slots, subs = (torch.tensor(ids) for ids in (part.blocks, part.slots, part.subs))
+            for layer, name in enumerate(self._layout.groups[part.group].layer_names()):
+                chunk, cache = self._host.view(part.group, layer), self._caches[name]
+                if transfer.direction is Direction.STORE:
+                    chunk[slots, subs] = cache[blocks]
+                else:
+                    cache[blocks] = chunk[slots, subs]
+        return _Done()
+
+
+@dataclass(slots=True)
+class _StreamCopy:
+    event: torch.cuda.Event
+    land: list[Callable[[], None]]
+    """What the host does once the device is through: scatter staged blocks into chunks."""
+
+    def done(self) -> bool:
+        if not self.event.query():
+            return False
+        for step in self.land:
+            step()
+        self.land = []
+        return True
+
+    def wait(self) -> None:
+        self.event.synchronize()
+        self.done()
+
+
+class CudaCopier:
+    """Copies between a CUDA pool and pinned host memory, on a stream for each direction.
+
+    Blocks are gathered and scattered by index on both sides and cross the bus in one copy a
+    layer.  A copy starts after everything that the compute stream was given before it.
+    """
+
+    def __init__(self, layout: Layout, caches: Mapping[str, torch.Tensor], host: HostChunks) -> None:
+        self._layout = layout
+        self._caches = caches
+        self._host = host
+        device = next(iter(caches.values())).device
+        self._streams = {direction: torch.cuda.Stream(device) for direction in Direction}
+
+    def start(self, transfer: Transfer) -> Copy:
+        """Queue the copy on its stream."""
+        stream = self._streams[transfer.direction]
+        stream.wait_stream(torch.cuda.current_stream(stream.device))
+        land: list[Callable[[], None]] = []
+        with torch.cuda.stream(stream):
+            for part in transfer.parts:
+                for layer, name in enumerate(self._layout.groups[part.group].layer_names()):
+                    self._queue(transfer.direction, part, self._host.view(part.group, layer), self._caches[name], land)
+            event = torch.cuda.Event()
+            event.record(stream)
+        return _StreamCopy(event, land)
+
+    @staticmethod
+    def _queue(
+        direction: Direction,
+        part: Part,
+        chunk: torch.Tensor,
+        cache: torch.Tensor,
+        land: list[Callable[[], None]],
+    ) -> None:
+        blocks = torch.tensor(part.blocks).pin_memory().to(cache.device, non_blocking=True)
+        at = (torch.tensor(part.slots), torch.tensor(part.subs))
+        if direction is Direction.STORE:
+            staged = torch.empty((len(part.blocks), cache.shape[1]), dtype=cache.dtype, pin_memory=True)
+            staged.copy_(cache[blocks], non_blocking=True)
+            land.append(lambda: chunk.index_put_(at, staged))
+        else:
+            staged = chunk[at].pin_memory()
+            cache.index_copy_(0, blocks, staged.to(cache.device, non_blocking=True))
+            # The staged bytes must live until the device has read them.
+            land.append(staged.size)
