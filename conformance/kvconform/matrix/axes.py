@@ -13,6 +13,7 @@ from kvconform.matrix.report import Report
 from kvconform.matrix.rules import describe
 from kvconform.matrix.space import Factor, Space
 
+_LONGEST_TOKEN = 60
 _TOKEN = re.compile(r"[a-z0-9_.]+")
 
 
@@ -27,6 +28,7 @@ class _Draft:
     labels: list[str] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
     used_labels: set[str] = field(default_factory=set)
+    seen_labels: set[str] = field(default_factory=set)
 
 
 def read_space(data: dict[str, Any], report: Report) -> Space | None:
@@ -59,16 +61,11 @@ def _read_zip(groups: list[Any], drafts: dict[str, _Draft], report: Report) -> s
     """Check the coupled axes and gather their values; returns the axes' names."""
     owner: dict[str, int] = {}
     for number, group in enumerate(groups):
-        names = list(group[0])
-        for name in names:
+        for name in group[0]:
             path: Path = ("zip", number, 0, name)
             if name not in drafts:
-                report.add(
-                    path,
-                    f"zip couples the axis {shown(name)}, which is not declared",
-                    suggest(name, drafts),
-                    key=True,
-                )
+                message = f"zip couples the axis {shown(name)}, which is not declared"
+                report.add(path, message, suggest(name, drafts), key=True)
             elif name in owner:
                 report.add(path, f"the axis {name!r} is coupled twice", key=True)
             elif "values" in drafts[name].data:
@@ -79,29 +76,31 @@ def _read_zip(groups: list[Any], drafts: dict[str, _Draft], report: Report) -> s
                     key=True,
                 )
             owner.setdefault(name, number)
-        seen: set[str] = set()
-        for at, entry in enumerate(group):
-            if set(entry) != set(names):
-                missing = [name for name in names if name not in entry]
-                extra = [name for name in entry if name not in names]
-                wrong = [f"{name!r} is missing" for name in missing] + [
-                    f"{shown(name)} is too many" for name in extra
-                ]
-                report.add(
-                    ("zip", number, at),
-                    f"this entry has other axes than the first of its list: {', '.join(wrong)}",
-                )
-                continue
-            key = value_key({name: _value(entry[name])[0] for name in names})
-            if key in seen:
-                report.add(("zip", number, at), "this combination stands twice")
-            seen.add(key)
-            for name in names:
-                if name in drafts and "values" not in drafts[name].data and owner[name] == number:
-                    _gather(
-                        drafts[name], entry[name], ("zip", number, at, name), report, again=True
-                    )
+        mine = [draft for name, draft in drafts.items() if owner.get(name) == number]
+        _read_coupled(group, ("zip", number), mine, report)
     return set(owner)
+
+
+def _read_coupled(group: list[Any], path: Path, drafts: list[_Draft], report: Report) -> None:
+    """Gather the values of one list of combinations for the axes of ``drafts``."""
+    names = list(group[0])
+    seen: set[str] = set()
+    for at, entry in enumerate(group):
+        wrong = [f"{name!r} is missing" for name in names if name not in entry]
+        wrong += [f"{shown(name)} is too many" for name in entry if name not in names]
+        if wrong:
+            report.add(
+                (*path, at),
+                f"this entry has other axes than the first of its list: {', '.join(wrong)}",
+            )
+            continue
+        key = value_key({name: _value(entry[name])[0] for name in names})
+        if key in seen:
+            report.add((*path, at), "this combination stands twice")
+        seen.add(key)
+        for draft in drafts:
+            if "values" not in draft.data:
+                _gather(draft, entry[draft.name], (*path, at, draft.name), report, again=True)
 
 
 def _read_values(draft: _Draft, zipped: set[str], report: Report) -> None:
@@ -137,13 +136,14 @@ def _gather(draft: _Draft, written: Any, path: Path, report: Report, *, again: b
     if any(True for _ in references(value)):
         report.add(path, "a value of an axis cannot refer to an axis")
     text = _text(draft, value) if label is None else label
-    if not _TOKEN.fullmatch(text):
+    if not _TOKEN.fullmatch(text) or len(text) > _LONGEST_TOKEN:
         report.add(
             path,
-            f"the axis {draft.name!r}: {describe(value)} cannot stand in a row id ([a-z0-9_.]+)",
-            f"give it a label, under labels or as {{label: TEXT, value: {str(value)[:20]!r}}}",
+            f"the axis {draft.name!r}: {describe(value)} cannot stand in a row id "
+            f"([a-z0-9_.]+, at most {_LONGEST_TOKEN} characters)",
+            "give it a label, under labels or as {label: TEXT, value: ...}",
         )
-    elif text in draft.labels:
+    elif text in draft.seen_labels:
         report.add(
             path,
             f"the axis {draft.name!r}: two values are {text!r} in row ids",
@@ -152,6 +152,7 @@ def _gather(draft: _Draft, written: Any, path: Path, report: Report, *, again: b
     draft.keys[key] = len(draft.values)
     draft.values.append(value)
     draft.labels.append(text)
+    draft.seen_labels.add(text)
 
 
 def _text(draft: _Draft, value: Any) -> str:
@@ -187,7 +188,7 @@ def _finish(draft: _Draft, report: Report) -> Axis:
     if default is None and draft.values:
         report.add(
             ("axes", draft.at, "default"),
-            f"the default {describe(draft.data['default'])} is no value of the axis {draft.name!r}",
+            f"default: {describe(draft.data['default'])} is no value of the axis {draft.name!r}",
             suggest(str(draft.data["default"]), axis.labels),
         )
     return Axis(name=axis.name, id=axis.id, values=axis.values, labels=axis.labels, default=default)

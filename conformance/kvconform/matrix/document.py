@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from kvconform.matrix.problems import Problem, shown
+from kvconform.matrix.problems import MAX_PROBLEMS, Problem, shown
 from kvconform.matrix.scalars import Scalar, ScalarError, read_plain
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -27,6 +27,7 @@ YamlPath = tuple[str | int, ...]
 # libyaml reads five times faster; the pure Python parser gives the same events.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TAB = re.compile(r"^ *\t[ \t]*[^ \t\r\n]", re.MULTILINE)
 
 
@@ -97,6 +98,7 @@ def read_document(path: Path, file: str) -> Document:
         text = _read_text(path)
         _Builder(document).build(text)
     except _Fatal as stop:
+        document.root = None  # half a file says nothing about what the other half lacks
         document.problems.append(
             Problem(
                 file=file, line=stop.line, column=stop.column, message=stop.message, hint=stop.hint
@@ -198,6 +200,8 @@ class _Builder:
 
     def _problem(self, place: tuple[int, int], message: str, hint: str = "") -> None:
         line, column = place
+        if len(self.document.problems) >= MAX_PROBLEMS:
+            raise _Fatal(line, column, f"more than {MAX_PROBLEMS} problems; the rest is not shown")
         self.document.problems.append(
             Problem(file=self.document.file, line=line, column=column, message=message, hint=hint)
         )
@@ -219,6 +223,9 @@ class _Builder:
             node = Node(line=line, column=column, scalar=event.value)
             if tag is not None:
                 node.scalar = Unreadable(event.value)
+            elif _SURROGATE.search(event.value):
+                self._problem(place, "half of a surrogate pair", "write the character itself")
+                node.scalar = Unreadable("")
             elif not event.style:
                 self._plain(event, node)
             if event.anchor is not None:
@@ -326,5 +333,5 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 def _mark(event: yaml.Event) -> tuple[int, int]:
-    mark = event.start_mark
+    mark: Any = event.start_mark
     return mark.line + 1, mark.column + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ from kvconform import resources
 from kvconform.contract.clauses import CHECKS, CLAUSES
 from kvconform.matrix import meaning, selection
 from kvconform.matrix.axes import read_space
-from kvconform.matrix.document import Document, read_document
+from kvconform.matrix.document import Document, Unreadable, read_document
 from kvconform.matrix.model import Header, Matrix, Row
 from kvconform.matrix.paths import LAYOUTS, display
-from kvconform.matrix.problems import MatrixError, Problem, suggest
-from kvconform.matrix.report import Report
+from kvconform.matrix.problems import MatrixError, Problem, shown, suggest
+from kvconform.matrix.report import Report, TooManyProblemsError
 from kvconform.matrix.rules import Rules
 from kvconform.matrix.scenario import Scenario, ScenarioError, ScenarioNotFoundError, load_scenario
 from kvconform.matrix.space import Point, Space
@@ -25,9 +26,7 @@ from kvconform.ports import Capability
 _LEVELS = 4
 """How far above a matrix its folder of layouts is looked for."""
 
-_ROWS_NEED = frozenset(
-    {"layout", "engine", "given", "axes", "zip", "exclude", "select", "expect", "name"}
-)
+_ROWS_NEED = frozenset({"layout", "engine", "given", "axes", "zip", "exclude", "select", "expect"})
 
 
 def load_matrix(path: str | Path, *, templates: Iterable[str | Path] = ()) -> Matrix:
@@ -94,7 +93,9 @@ class _Loading:
 
     def run(self) -> Matrix:
         """Load; raises `MatrixError`."""
-        matrix = self._load() if self.document.root is not None else None
+        matrix = None
+        with suppress(TooManyProblemsError):
+            matrix = self._load() if self.document.root is not None else None
         if self.report.problems or matrix is None:
             raise MatrixError(self.report.problems)
         return matrix
@@ -102,14 +103,18 @@ class _Loading:
     def _load(self) -> Matrix | None:
         data = self.document.plain()
         broken = self.report.add_faults(_rules().faults(data), data)
-        broken |= {"" for _ in self.document.problems}
         if not isinstance(data, dict):
             return None
         scenario = self._check_names(data, broken)
         if isinstance(data.get("layout"), str) and "layout" not in broken:
             self._read_layout(data)
-        if (broken & {*_ROWS_NEED, ""}) or any(
-            key not in matrix_schema()["properties"] for key in data
+        # A key that nobody knows may be a misspelt section, without which the rest looks wrong.
+        unknown = set(data) - set(matrix_schema()["properties"])
+        if (
+            self.document.problems
+            or broken & _ROWS_NEED
+            or unknown
+            or not {"layout", "given"} <= set(data)
         ):
             return None
         return self._load_rows(data, scenario, valid=not broken)
@@ -118,35 +123,36 @@ class _Loading:
         """Check what the header refers to; returns the scenario if it can be used."""
         scenario = None
         if "scenario" in data and "scenario" not in broken:
-            try:
-                scenario = load_scenario(data["scenario"], self.templates)
-            except ScenarioNotFoundError as error:
-                self.report.add(("scenario",), error.message, error.hint)
-            except ScenarioError as error:
-                self.report.add_all(error.problems)
-        if "clauses" in data and "clauses" not in broken:
-            cited = (
-                {CHECKS[check].clause for check in scenario.checks} if scenario else set(CLAUSES)
-            )
-            for at, clause in enumerate(data["clauses"]):
-                if clause not in CLAUSES:
-                    self.report.add(
-                        ("clauses", at), f"no clause is named {clause!r}", suggest(clause, CLAUSES)
-                    )
-                elif clause not in cited and scenario is not None:
-                    self.report.add(
-                        ("clauses", at),
-                        f"no check of the scenario {scenario.name!r} cites the clause {clause!r}",
-                        f"it checks {', '.join(sorted(cited))}",
-                    )
-        if "requires" in data and "requires" not in broken:
-            known = [capability.value for capability in Capability]
-            for at, name in enumerate(data["requires"]):
-                if name not in known:
-                    self.report.add(
-                        ("requires", at), f"no capability is named {name!r}", suggest(name, known)
-                    )
+            scenario = self._find_scenario(data["scenario"])
+        self._check_clauses(_texts(data.get("clauses")), scenario)
+        known = [capability.value for capability in Capability]
+        for at, name in _texts(data.get("requires")):
+            if name not in known:
+                message = f"no capability is named {shown(name)}"
+                self.report.add(("requires", at), message, suggest(name, known))
         return scenario
+
+    def _find_scenario(self, name: str) -> Scenario | None:
+        try:
+            return load_scenario(name, self.templates)
+        except ScenarioNotFoundError as error:
+            self.report.add(("scenario",), error.message, error.hint)
+        except ScenarioError as error:
+            self.report.add_all(error.problems)
+        return None
+
+    def _check_clauses(self, clauses: list[tuple[int, str]], scenario: Scenario | None) -> None:
+        cited = {CHECKS[check].clause for check in scenario.checks} if scenario else set(CLAUSES)
+        for at, clause in clauses:
+            if clause not in CLAUSES:
+                message, hint = f"no clause is named {shown(clause)}", suggest(clause, CLAUSES)
+                self.report.add(("clauses", at), message, hint)
+            elif scenario is not None and clause not in cited:
+                self.report.add(
+                    ("clauses", at),
+                    f"no check of the scenario {scenario.name!r} cites the clause {clause!r}",
+                    f"it cites {', '.join(sorted(cited))}",
+                )
 
     def _read_layout(self, data: dict[str, Any]) -> None:
         """Replace the name of a layout by the layout, read from its own file."""
@@ -175,16 +181,16 @@ class _Loading:
         space = read_space(data, report)
         if space is None:
             return None
-        before = len(report.problems)
         layout, engine, given = data["layout"], data.get("engine", {}), data["given"]
+        before = len(report.problems)
         pins = selection.read_pins(data, space, report)
-        self._check_references(data, space)
+        if len(report.problems) > before:
+            pins, valid = [], False
+        known = self._check_references(data, space)
         points = selection.select_points(data, space, report)
-        if len(report.problems) > before or layout is None or not points:
+        if not known or layout is None or not points:
             return None
         rows, points = self._select(data, space, points)
-        if len(report.problems) > before:
-            return None
         decided = selection.first_matches(pins, points, report)
         under_check = meaning.Rows(space=space, points=points, ids=[row.id for row in rows])
         right = meaning.check_values(
@@ -215,7 +221,8 @@ class _Loading:
         }
         return self._matrix(data, space, rows, document)
 
-    def _check_references(self, data: dict[str, Any], space: Space) -> None:
+    def _check_references(self, data: dict[str, Any], space: Space) -> bool:
+        """Whether every reference names an axis; unused axes are told too."""
         expect = data.get("expect", {})
         all_pins: Sequence[Any] = expect["pins"] if isinstance(expect, dict) and expect else ()
         used = {name for pin in all_pins for name in pin.get("when", {})}
@@ -230,7 +237,7 @@ class _Loading:
         if data["layout"] is None:
             # A layout that cannot be read may be what uses the axes.
             used.update(axis.name for axis in space.axes)
-        meaning.check_references(sections, used, space, self.report)
+        return meaning.check_references(sections, used, space, self.report)
 
     def _select(
         self, data: dict[str, Any], space: Space, points: list[Point]
@@ -257,3 +264,11 @@ class _Loading:
             document=document,
         )
         return Matrix(header=header, axes=space.axes, rows=tuple(rows), path=self.path)
+
+
+def _texts(value: Any) -> list[tuple[int, str]]:
+    """The readable texts of a list, with their positions; the rest was told already."""
+    entries = enumerate(value) if isinstance(value, list) else ()
+    return [
+        (at, one) for at, one in entries if isinstance(one, str) and not isinstance(one, Unreadable)
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,13 @@ from kvconform.matrix.model import build_group, build_layout
 from kvconform.matrix.problems import shown, suggest
 from kvconform.matrix.references import Path, axes_of, is_reference, references, substitute
 from kvconform.matrix.report import Report
-from kvconform.matrix.rules import Rules, label
+from kvconform.matrix.rules import Rules, describe, label
 from kvconform.matrix.selection import PinSpec
 from kvconform.matrix.space import Point, Space
 from kvconform.ports import LayoutError
 
 _POSITIONS = ("needed_at", "left_of", "boundary")
-_GROUP = re.compile(r"group '([a-z0-9_]+)'")
+_GROUP = re.compile(r"(?:group|named) '([a-z0-9_]+)'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,25 +40,29 @@ class Rows:
 
 def check_references(
     sections: Mapping[Path, Any], used: set[str], space: Space, report: Report
-) -> None:
-    """Every reference names an axis, and every axis is ``used`` or referred to."""
+) -> bool:
+    """Whether every reference names an axis; also tells axes neither ``used`` nor referred to."""
     names = [axis.name for axis in space.axes]
     seen = set(used)
+    right = True
     for prefix, section in sections.items():
         for path, name in references(section, prefix):
-            if isinstance(name, str) and name in names:
+            if name in names:
                 seen.add(name)
-            elif isinstance(name, str):
+                continue
+            right = False
+            if isinstance(name, str):
                 report.add((*path, "axis"), f"no axis is named {shown(name)}", suggest(name, names))
             else:
-                report.add((*path, "axis"), f"{label(path)}: expected {{axis: NAME}}")
+                report.add(
+                    (*path, "axis"),
+                    f"{label(path)}: expected {{axis: NAME}}, got {describe(name)} as NAME",
+                )
     for at, name in enumerate(names):
         if name not in seen:
-            report.add(
-                ("axes", at, "name"),
-                f"the axis {name!r} is never used",
-                f"write {{axis: {name}}} where it belongs",
-            )
+            hint = f"write {{axis: {name}}} where it belongs"
+            report.add(("axes", at, "name"), f"the axis {name!r} is never used", hint)
+    return right
 
 
 def check_values(rules: Rules, value: Any, at: Path, rows: Rows, report: Report) -> bool:
@@ -79,33 +83,52 @@ def check_values(rules: Rules, value: Any, at: Path, rows: Rows, report: Report)
 
 def check_layouts(layout: Any, engine: Any, rows: Rows, report: Report) -> None:
     """Every distinct layout is one that an engine could have."""
-    told: set[str] = set()
-
-    def tell(path: Path, error: LayoutError, hint: str) -> None:
-        if str(error) not in told:
-            told.add(str(error))
-            report.add(path, str(error), hint)
-
     groups_path: Path = ("layout", "groups")
+    right = True
     for at, group in enumerate(layout["groups"]):
-        for values, hint in rows.variants(group):
-            try:
-                build_group(substitute(group, values))
-            except LayoutError as error:
-                tell((*groups_path, at), error, hint)
-    if told:
+        errors = _layout_errors(
+            lambda values, group=group: build_group(substitute(group, values)),  # type: ignore[misc]
+            rows,
+            group,
+        )
+        for message, hint in errors.items():
+            right = False
+            report.add((*groups_path, at), message, hint)
+    if not right:
         return
     names = [group["name"] for group in layout["groups"]]
-    for values, hint in rows.variants(layout, engine):
+    errors = _layout_errors(
+        lambda values: build_layout(substitute(layout, values), substitute(engine, values)),
+        rows,
+        layout,
+        engine,
+    )
+    for message, hint in errors.items():
+        found = _GROUP.search(message)
+        if found and found[1] in names:
+            last = len(names) - 1 - names[::-1].index(found[1])
+            report.add((*groups_path, last), message, hint)
+        else:
+            report.add(("layout",), message, hint)
+
+
+def _layout_errors(
+    build: Callable[[Mapping[str, Any]], object], rows: Rows, *parts: Any
+) -> dict[str, str]:
+    """Distinct errors of ``build`` with a hint at a row, unless they come in every row."""
+    first: dict[str, str] = {}
+    count: dict[str, int] = {}
+    variants = 0
+    for values, hint in rows.variants(*parts):
+        variants += 1
         try:
-            build_layout(substitute(layout, values), substitute(engine, values))
+            build(values)
         except LayoutError as error:
-            found = _GROUP.search(str(error)) or re.search("named '([a-z0-9_]+)'", str(error))
-            if found and found[1] in names:
-                last = len(names) - 1 - names[::-1].index(found[1])
-                tell((*groups_path, last), error, hint)
-            else:
-                tell(("layout",), error, hint)
+            first.setdefault(str(error), hint)
+            count[str(error)] = count.get(str(error), 0) + 1
+    return {
+        message: "" if count[message] == variants > 1 else hint for message, hint in first.items()
+    }
 
 
 def check_given(
@@ -113,18 +136,31 @@ def check_given(
 ) -> None:
     """What a schema cannot see: positions inside the prompt, and names of groups."""
     _check_prompt(given, rows, report)
-    chunks = given.get("chunks")
-    if not isinstance(chunks, list):
-        return
-    for at, chunk in enumerate(chunks):
-        if not isinstance(chunk, dict) or is_reference(chunk) or "group" not in chunk:
-            continue
-        path: Path = ("given", "chunks", at, "group")
-        for values, hint in rows.variants(chunk["group"]):
-            name = substitute(chunk["group"], values)
-            if name not in groups:
-                hints = "; ".join(text for text in (suggest(str(name), groups), hint) if text)
-                report.add(path, f"no group of the layout is named {shown(name)}", hints)
+    for path, value in _chunks(given.get("chunks"), ("given", "chunks")):
+        for values, hint in rows.variants(value):
+            for inner, name in _group_names(substitute(value, values), path):
+                if name not in groups:
+                    hints = "; ".join(text for text in (suggest(name, groups), hint) if text)
+                    report.add(inner, f"no group of the layout is named {shown(name)}", hints)
+
+
+def _chunks(chunks: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The smallest pieces of a list of chunks that decide which groups they name."""
+    if is_reference(chunks):
+        yield path, chunks
+    elif isinstance(chunks, list):
+        for at, chunk in enumerate(chunks):
+            yield from _chunks(chunk, (*path, at))
+    elif isinstance(chunks, dict) and "group" in chunks:
+        yield path, {"group": chunks["group"]}
+
+
+def _group_names(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _group_names(item, (*path, at))
+    elif isinstance(value, dict) and isinstance(value.get("group"), str):
+        yield (*path, "group"), value["group"]
 
 
 def _check_prompt(given: Mapping[str, Any], rows: Rows, report: Report) -> None:
@@ -135,34 +171,32 @@ def _check_prompt(given: Mapping[str, Any], rows: Rows, report: Report) -> None:
     referred = {name for _, value in places for name in axes_of(value)}
     for at, axis in enumerate(rows.space.axes):
         if axis.name == "boundary" and axis.name not in referred:
-            places.append((("axes", at), {"axis": axis.name}))
+            places.append((("axes", at, "boundary"), {"axis": axis.name}))
+    told: set[tuple[Path, int, int]] = set()
     for path, value in places:
-        told: set[Any] = set()
         for values, hint in rows.variants(prompt, value):
-            tokens, position = substitute(prompt, values), substitute(value, values)
-            if (
-                not _is_int(tokens)
-                or not _is_int(position)
-                or position <= tokens
-                or position in told
-            ):
-                continue
-            told.add(position)
-            report.add(path, f"a boundary past the prompt: {position} of {tokens} tokens", hint)
+            tokens = substitute(prompt, values)
+            for inner, position in _positions(substitute(value, values), path):
+                too_far = _is_int(tokens) and _is_int(position) and position > tokens
+                if too_far and (inner, position, tokens) not in told:
+                    told.add((inner, position, tokens))
+                    report.add(
+                        inner, f"a boundary past the prompt: {position} of {tokens} tokens", hint
+                    )
 
 
 def _positions(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, dict) and not is_reference(value):
+    """Every place of a number of tokens, or of a reference that may hold some."""
+    if is_reference(value):
+        yield path, value
+    elif isinstance(value, dict):
         for key, item in value.items():
-            if key in _POSITIONS:
-                yield (*path, key), item
-            elif key == "consumers" and isinstance(item, list):
-                yield from (((*path, key, at), one) for at, one in enumerate(item))
-            else:
-                yield from _positions(item, (*path, key))
+            yield from _positions(item, (*path, key))
     elif isinstance(value, list):
         for at, item in enumerate(value):
             yield from _positions(item, (*path, at))
+    elif path[-1] in _POSITIONS or "consumers" in path:
+        yield path, value
 
 
 def _is_int(value: Any) -> bool:

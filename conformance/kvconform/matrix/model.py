@@ -38,19 +38,22 @@ class Axis:
     values: tuple[Any, ...]
     labels: tuple[str, ...]
     default: int | None = None
+    positions: Mapping[str, int] = field(init=False, compare=False, repr=False)
+    """Position of each value by its `value_key`."""
+
+    def __post_init__(self) -> None:
+        positions = {value_key(value): at for at, value in enumerate(self.values)}
+        object.__setattr__(self, "positions", positions)
 
     def find(self, value: object) -> int | None:
         """Position of ``value``, given as itself or by the label of a value that has one."""
-        wanted = value_key(value)
-        for at, known in enumerate(self.values):
-            if value_key(known) == wanted:
-                return at
-        if isinstance(value, str) and value in self.labels:
+        found = self.positions.get(value_key(value))
+        if found is None and isinstance(value, str) and value in self.labels:
             at = self.labels.index(value)
             # Texts, numbers and booleans are named as they are; a label is the only name of the rest.
             if isinstance(self.values[at], dict | list) or self.values[at] is None:
                 return at
-        return None
+        return found
 
     def token(self, at: int) -> str | None:
         """Part of the row id for the value at ``at``; None for the default."""
@@ -209,10 +212,15 @@ def build_group(group: Mapping[str, Any]) -> Group:
     return Group(**{**group, "kind": GroupKind(group["kind"])})
 
 
-def build_case(header: Header | Matrix, row: Row) -> Case:
-    """The case of ``row``: every ``{axis: NAME}`` replaced by the row's value."""
+def build_case(header: Header | Matrix | Mapping[str, Any], row: Row) -> Case:
+    """The case of ``row``: every ``{axis: NAME}`` replaced by the row's value.
+
+    The header may also be a matrix, or a header as plain data.
+    """
     if isinstance(header, Matrix):
         header = header.header
+    elif not isinstance(header, Header):
+        header = Header.from_json(header)
     document = header.document
     pin = next((pin for pin in header.pins if pin.matches(row.values)), None)
     return Case(

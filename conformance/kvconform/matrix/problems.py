@@ -8,6 +8,9 @@ from difflib import get_close_matches
 
 from kvconform.ports import KvconformError
 
+MAX_PROBLEMS = 200
+"""How many problems of one file are told; finding suggestions for more would only cost time."""
+
 _LISTED = 12
 _SHOWN = 60
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kvconform.matrix.document import Document, Unreadable
-from kvconform.matrix.problems import Problem
+from kvconform.matrix.problems import MAX_PROBLEMS, Problem
 from kvconform.matrix.references import Path
 from kvconform.matrix.rules import Fault
+
+
+class TooManyProblemsError(Exception):
+    """Enough was found; ends the checks of one file and never leaves this package."""
 
 
 class Report:
@@ -29,7 +33,10 @@ class Report:
         self._told.update(dict.fromkeys(document.problems))
 
     def add(self, path: Path, message: str, hint: str = "", *, key: bool = False) -> None:
-        """Tell that the value (or ``key``) at ``path`` is wrong."""
+        """Tell that the value (or ``key``) at ``path`` is wrong.
+
+        Raises `TooManyProblemsError` where telling more would help nobody.
+        """
         document, inner = self._document, path
         for prefix, mounted in self._mounted.items():
             if path[: len(prefix)] == prefix:
@@ -37,6 +44,9 @@ class Report:
         line, column = document.at(inner, key=key)
         problem = Problem(file=document.file, line=line, column=column, message=message, hint=hint)
         self._told[problem] = None
+        if len(self._told) > MAX_PROBLEMS:
+            self._told.popitem()
+            raise TooManyProblemsError
 
     def add_all(self, problems: Iterable[Problem]) -> None:
         """Tell problems of other files."""
@@ -61,10 +71,10 @@ class Report:
 
 def _value_at(data: object, path: Path) -> object:
     for step in path:
-        if isinstance(data, Mapping) and step in data:
-            data = data[step]
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            data = data[step]
+        inside = isinstance(data, Mapping) and step in data
+        inside |= isinstance(data, list) and isinstance(step, int) and step < len(data)
+        if inside:
+            data = data[step]  # type: ignore[index]  # one of the two kinds above
         else:
             return None
     return data

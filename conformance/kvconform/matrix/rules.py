@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +13,13 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
 
-from kvconform.matrix.problems import nearest, shown, suggest
+from kvconform.matrix.problems import MAX_PROBLEMS, nearest, shown, suggest
 from kvconform.matrix.references import Path, axes_of, is_reference
 
 Schema = Mapping[str, Any]
 
 # Floats such as 1.0 are integers to JSON Schema and not to anyone who counts tokens.
-_Validator: Any = extend(
+_Validator: Any = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
@@ -36,7 +38,15 @@ _ANNOTATIONS = {
 }
 _OF_OBJECTS = {"type", "properties", "required", "additionalProperties", "minProperties"}
 _OF_LISTS = {"type", "items", "minItems", "maxItems"}
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_MOST_HOPS = 20  # of references to references; nobody needs as many
 _COMBINED = ("anyOf", "oneOf")
+_COUNTED = {
+    "minItems": ("at least", "entry", "entries"),
+    "maxItems": ("at most", "entry", "entries"),
+    "minProperties": ("at least", "key", "keys"),
+    "maxProperties": ("at most", "key", "keys"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +87,8 @@ class Rules:
         found: dict[Fault, None] = {}
         for error in validator.iter_errors(part.value):
             found.update(dict.fromkeys(self._explain(error, part.path)))
+            if len(found) > MAX_PROBLEMS:
+                break
         return list(found)
 
     def parts(self, value: Any, at: Path = ()) -> Iterator[Part]:
@@ -131,10 +143,12 @@ class Rules:
 
     def _resolved(self, schema: Any) -> Any:
         """The definition that a lone local ``$ref`` names."""
-        while isinstance(schema, dict) and set(schema) - _ANNOTATIONS == {"$ref"}:
+        for _ in range(_MOST_HOPS):
+            if not isinstance(schema, dict) or set(schema) - _ANNOTATIONS != {"$ref"}:
+                break
             target = resolve_pointer(self._root, schema["$ref"])
             if target is None:
-                return schema
+                break
             schema = target
         return schema
 
@@ -144,37 +158,24 @@ class Rules:
         schema: Any = error.schema
         value: Any = error.instance
         keyword = error.validator
-        if keyword == "additionalProperties" or error.schema is False:
-            known = list(schema.get("properties", {})) if isinstance(schema, dict) else []
-            for key in value:
-                if key not in known:
-                    yield Fault(
-                        path=(*path, key),
-                        message=f"unknown key {shown(key)}{_inside(path)}",
-                        hint=suggest(key, [name for name in known if name not in value] or known),
-                        key=True,
-                    )
+        if keyword == "additionalProperties":
+            yield from _unknown_keys(path, schema, value)
         elif keyword == "required":
-            for key in error.validator_value:
+            for key in schema["required"]:
                 if key not in value:
                     yield Fault(path=path, message=f"the key {key!r} is missing{_inside(path)}")
         elif keyword in _COMBINED:
             yield from self._explain_choice(error, base)
         elif keyword == "uniqueItems":
+            seen: set[str] = set()
             for at, item in enumerate(value):
-                if item in value[:at]:
+                text = json.dumps(item, sort_keys=True)
+                if text in seen:
                     yield Fault(path=(*path, at), message=f"{where}: {describe(item)} stands twice")
-        elif keyword in {"minItems", "maxItems"}:
-            least = "at least" if keyword == "minItems" else "at most"
-            count = error.validator_value
-            entries = "entry" if count == 1 else "entries"
+                seen.add(text)
+        elif keyword in _COUNTED:
             yield Fault(
-                path=path, message=f"{where}: expected {least} {count} {entries}, got {len(value)}"
-            )
-        elif keyword == "minProperties":
-            yield Fault(
-                path=path,
-                message=f"{where}: expected at least {error.validator_value} key, got none",
+                path=path, message=f"{where}: {_counted(keyword, schema[keyword], len(value))}"
             )
         else:
             yield self._mismatch(path, schema, value)
@@ -193,7 +194,7 @@ class Rules:
                 f"got {_listed(given) if given else 'none'}",
             )
             return
-        kind = {dict: "object", list: "array"}.get(type(value))
+        kind = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else None
         fitting = [
             number
             for number, branch in enumerate(map(self._resolved, branches))
@@ -241,7 +242,7 @@ class Rules:
         if "const" in schema:
             return _bare(schema["const"])
         if "enum" in schema:
-            return " or ".join(map(_bare, schema["enum"]))
+            return f"one of {', '.join(map(_bare, schema['enum']))}"
         kinds = schema.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
         return " or ".join(_kind(kind, schema) for kind in kinds) or "something else"
@@ -264,25 +265,26 @@ def label(path: Path) -> str:
     """A path as people write it: ``layout.groups[1].window``."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            name = step if _WORD.fullmatch(step) else shown(step)
+            text += f".{name}" if text else name
     return text or "the file"
 
 
 def describe(value: Any) -> str:
     """A value as messages name it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value is None:
-        return "nothing"
-    if isinstance(value, str):
-        return f"the text {shown(str(value))}"
-    if isinstance(value, int | float):
-        return f"the number {value}"
     if isinstance(value, list):
         return "a list" if value else "an empty list"
-    if not value:
-        return "an empty mapping"
-    return f"a mapping with the key{'s' if len(value) > 1 else ''} {_listed(value)}"
+    if isinstance(value, dict):
+        keys = f"a mapping with the key{'s' if len(value) > 1 else ''} {_listed(value)}"
+        return keys if value else "an empty mapping"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text {shown(str(value))}"
+    return "nothing" if value is None else f"the number {value}"
 
 
 def _listed(names: Any) -> str:
@@ -290,6 +292,23 @@ def _listed(names: Any) -> str:
     if len(shown_names) > 4:  # noqa: PLR2004 - enough to recognise a mapping by
         shown_names = [*shown_names[:4], "..."]
     return ", ".join(shown_names)
+
+
+def _unknown_keys(path: Path, schema: Any, value: Any) -> Iterator[Fault]:
+    known = list(schema.get("properties", {}))
+    for key in value:
+        if key not in known:
+            yield Fault(
+                path=(*path, key),
+                message=f"unknown key {shown(key)}{_inside(path)}",
+                hint=suggest(key, [name for name in known if name not in value] or known),
+                key=True,
+            )
+
+
+def _counted(keyword: str, wanted: int, got: int) -> str:
+    bound, one, many = _COUNTED[keyword]
+    return f"expected {bound} {wanted} {one if wanted == 1 else many}, got {got or 'none'}"
 
 
 def _inside(path: Path) -> str:

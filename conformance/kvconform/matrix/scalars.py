@@ -14,6 +14,8 @@ _INT = re.compile(r"-?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _MAX_DIGITS = 18  # fits a signed 64-bit integer, as other readers of the rows need
 
+_LONGEST_NUMBER = 64
+
 _OTHER_BOOLEANS = frozenset(
     spelling
     for word in ("yes", "no", "on", "off", "true", "false", "y", "n")
@@ -72,7 +74,7 @@ def _refuse(text: str) -> None:
         raise ScalarError(
             f"{text!r} is another way to write null", f'write null, or quote it: "{text}"'
         )
-    if not (text[0] in "-+." or text[0].isdigit()):
+    if not (text[0] in "-+." or text[0].isdigit()) or len(text) > _LONGEST_NUMBER:
         return
     if _TIMESTAMP.fullmatch(text):
         raise ScalarError(f"{text[:40]!r} is a date", f'quote it: "{text[:40]}"')

@@ -129,7 +129,9 @@ def _load(name: str, path: Path, changed_ns: int) -> Scenario:  # noqa: ARG001 -
 
 def _check_schema(schema: dict[str, Any], report: Report) -> None:
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(
+            schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+        )
     except SchemaError as error:
         report.add(("given", *error.absolute_path), f"this is not a JSON Schema: {error.message}")
         return

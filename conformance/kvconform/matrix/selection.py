@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kvconform.matrix.model import Axis
 from kvconform.matrix.problems import shown, suggest
 from kvconform.matrix.references import Path
 from kvconform.matrix.report import Report
@@ -39,18 +40,26 @@ def read_sets(sets: Mapping[str, list[Any]], path: Path, space: Space, report: R
         for at, value in enumerate(values):
             position = axis.find(value)
             if position is None:
-                texts = [str(v).lower() if isinstance(v, bool) else str(v) for v in axis.values]
-                report.add(
-                    (*path, name, at),
-                    f"{describe(value)} is no value of the axis {name!r}",
-                    suggest(str(value), texts),
-                )
+                message = f"{describe(value)} is no value of the axis {name!r}"
+                report.add((*path, name, at), message, _nearest_value(value, axis))
             elif position in positions:
                 report.add((*path, name, at), f"{describe(value)} stands twice")
             else:
                 positions.append(position)
         result[name] = tuple(positions)
     return result
+
+
+def _nearest_value(value: Any, axis: Axis) -> str:
+    text = _text(value)
+    for known in axis.values:
+        if _text(known) == text:
+            return f"the axis has {describe(known)}"
+    return suggest(text, map(_text, axis.values))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def select_points(data: Mapping[str, Any], space: Space, report: Report) -> list[Point]:
