@@ -92,6 +92,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Resolve the connector once; a name that leads nowhere ends the run with one line."""
+    if getattr(config.option, "maxworkerrestart", "") is None:
+        # pytest-xdist gives up after a few crashes of its workers; a crash is a verdict here.
+        config.option.maxworkerrestart = str(10**9)
     if config.option.collectonly or config.option.help:
         return
     try:
@@ -399,7 +402,19 @@ def _record(
     trace = tuple(made.trace) if made is not None else ()
     if _is_case_failure(call):
         return replace(record, outcome=made.outcome, trace=trace)
-    return replace(record, outcome=Outcome.ERROR, reason=report.longreprtext, trace=trace)
+    return replace(record, outcome=Outcome.ERROR, reason=_error_text(call, report), trace=trace)
+
+
+def _error_text(call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
+    """What went wrong in the suite: the error, then the way to it, outermost call first."""
+    if call.excinfo is None:
+        return report.longreprtext
+    frames = [
+        f"  {entry.path}:{entry.lineno + 1} in {entry.name}"
+        for entry in call.excinfo.traceback
+        if not {"_pytest", "pluggy"} & set(Path(entry.path).parts) and str(entry.path) != __file__
+    ]
+    return "\n".join([f"{call.excinfo.typename}: {call.excinfo.value}", *frames])
 
 
 def _later(before: CaseRecord, after: CaseRecord) -> CaseRecord:

@@ -79,12 +79,10 @@ class Child:
     def complaint(self) -> str:
         """The part of its output that says why it could not start, for the user."""
         text = self.output()
-        usage = [line.removeprefix("ERROR: ") for line in text.splitlines() if line.startswith("ERROR: ")]
-        if usage:
-            return "\n".join(usage)
-        usage = re.findall(r"^.*: error: (.*)$", text, flags=re.MULTILINE)
-        if usage:
-            return "\n".join(usage)
+        for pattern in (r"^.*: error: (.*)$", r"^ERROR: (.*)$"):
+            told = re.findall(pattern, text, flags=re.MULTILINE)
+            if told:
+                return "\n".join(told)
         return "\n".join(text.strip().splitlines()[-_SHOWN_LINES:])
 
     def stack(self) -> tuple[str, ...]:
@@ -92,22 +90,16 @@ class Child:
 
         From the text that ``faulthandler`` writes; empty if there is none.
         """
-        text = self.output()
-        starts = [m.start() for m in re.finditer(r"^(Fatal Python error|Timeout \()", text, re.MULTILINE)]
-        if not starts:
+        dumps = re.split(r"(?=Fatal Python error|Timeout \(\d)", self.output())[1:]
+        if not dumps:
             return ()
-        dump = text[starts[-1] :]
-        threads = re.split(r"^(?:Current thread|Thread) .*$", dump, flags=re.MULTILINE)[1:]
-        if not threads:
-            return ()
-        # A crash tells the current thread first; a time-out tells the main thread last.
-        frames = re.findall(
-            r'^ +File "(.*)", line (\d+) in (.*)$',
-            threads[0] if dump.startswith("Fatal") else threads[-1],
-            flags=re.MULTILINE,
-        )
+        # A crash tells which thread is the current one; a time-out tells the main thread last.
+        sections = re.split(r"^(Current thread|Thread) .*$", dumps[-1], flags=re.MULTILINE)
+        threads = list(zip(sections[1::2], sections[2::2], strict=True))
+        current = [text for title, text in threads if title == "Current thread"]
+        text = current[0] if current else threads[-1][1] if threads else ""
         inside: list[str] = []
-        for file, line, function in frames:
+        for file, line, function in re.findall(r'^ +File "(.*)", line (\d+) in (.*)$', text, re.MULTILINE):
             if f"{os.sep}_pytest{os.sep}" in file:
                 break
             inside.append(f"{file}:{line} in {function}")
