@@ -164,7 +164,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         result = yield
     except stages.NotApplicableError as error:
         pytest.skip(_skip_reason(error))
-    if not pyfuncitem.funcargs["stage"].concluded:
+    used: Any = pyfuncitem.funcargs["stage"]
+    if not used.concluded:
         raise NotConcludedError(
             f"the case was not concluded: {pyfuncitem.name} ended without stage.conclude()"
         )
@@ -291,7 +292,10 @@ class _Controller:
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         self._tell(end_event(str(session.shouldfail or session.shouldstop or "")))
-        if exitstatus == pytest.ExitCode.OK and self.journal.exit_code() == pytest.ExitCode.NO_TESTS_COLLECTED:
+        if (
+            exitstatus == pytest.ExitCode.OK
+            and self.journal.exit_code() == pytest.ExitCode.NO_TESTS_COLLECTED
+        ):
             session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -400,7 +404,7 @@ def _record(
     if report.passed:
         return record
     trace = tuple(made.trace) if made is not None else ()
-    if _is_case_failure(call):
+    if made is not None and _is_case_failure(call):
         return replace(record, outcome=made.outcome, trace=trace)
     return replace(record, outcome=Outcome.ERROR, reason=_error_text(call, report), trace=trace)
 

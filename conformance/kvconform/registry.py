@@ -100,9 +100,7 @@ def _entry_points() -> dict[str, list[importlib.metadata.EntryPoint]]:
     return found
 
 
-def _provider(
-    head: str, points: Mapping[str, Sequence[importlib.metadata.EntryPoint]]
-) -> Provider:
+def _provider(head: str, points: Mapping[str, Sequence[importlib.metadata.EntryPoint]]) -> Provider:
     choices = points[head]
     if len(choices) > 1:
         values = " and ".join(sorted(point.value for point in choices))
@@ -113,11 +111,13 @@ def _provider(
     try:
         loaded = point.load()
         provider = loaded() if isinstance(loaded, type) else loaded
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a package of someone else's
+    except (Exception, SystemExit) as error:
         raise ConnectorImportError(
             f"connector {head!r}: loading its provider {point.value} failed: {_one_line(error)}"
         ) from error
-    missing = [m for m in ("factory", "names", "describe") if not callable(getattr(provider, m, None))]
+    missing = [
+        m for m in ("factory", "names", "describe") if not callable(getattr(provider, m, None))
+    ]
     if missing:
         raise InvalidProviderError(
             f"connector {head!r}: its provider {point.value} lacks {', '.join(missing)}()"
@@ -142,8 +142,10 @@ def _from_provider(
         raise ConnectorNotFoundError(
             f"no connector is named {name!r}{_did_you_mean(name, known)}"
         ) from error
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a package of someone else's
-        raise ConnectorImportError(f"connector {name!r} cannot be made: {_one_line(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise ConnectorImportError(
+            f"connector {name!r} cannot be made: {_one_line(error)}"
+        ) from error
     _must_be_callable(name, factory)
     return Candidate(
         name=name, factory=factory, version=describe.get("version", ""), describe=describe
@@ -189,7 +191,7 @@ def _import(name: str, module_name: str) -> ModuleType:
                 f"the installed packages{_did_you_mean(name.partition(':')[0], known)}"
             ) from error
         raise ConnectorImportError(_import_failure(name, module_name, error)) from error
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of someone else's
+    except (Exception, SystemExit) as error:
         raise ConnectorImportError(_import_failure(name, module_name, error)) from error
 
 

@@ -170,7 +170,13 @@ def _identifier(value: object) -> _Code:
     return _Code(text)
 
 
-_LOOK_ALIKE = str.maketrans({'"': "\N{RIGHT DOUBLE QUOTATION MARK}", "'": "\N{RIGHT SINGLE QUOTATION MARK}", "\\": "\N{SET MINUS}"})
+_LOOK_ALIKE = str.maketrans(
+    {
+        '"': "\N{RIGHT DOUBLE QUOTATION MARK}",
+        "'": "\N{RIGHT SINGLE QUOTATION MARK}",
+        "\\": "\N{SET MINUS}",
+    }
+)
 
 
 def _readers_text(value: object) -> object:

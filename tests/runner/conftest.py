@@ -68,7 +68,15 @@ class Project:
         """``kvconform run`` with the scripted connector and templates."""
         own, rest = _split(words)
         return self.command(
-            "run", *own, "--connector", CONNECTOR, "--device", "cpu", "--templates", TEMPLATES, *rest
+            "run",
+            *own,
+            "--connector",
+            CONNECTOR,
+            "--device",
+            "cpu",
+            "--templates",
+            TEMPLATES,
+            *rest,
         )
 
     def python(self, *words: str | Path) -> Outcome:

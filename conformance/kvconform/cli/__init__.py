@@ -68,7 +68,9 @@ def top_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"kvconform {__version__}")
-    parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "command", choices=list(COMMANDS), metavar="COMMAND", help=argparse.SUPPRESS
+    )
     return parser
 
 

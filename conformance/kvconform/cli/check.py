@@ -1,17 +1,17 @@
-"""``kvconform check``: is every matrix valid?"""
+"""``kvconform check``: tells whether every matrix is valid."""
 
 from __future__ import annotations
 
 import argparse
 
-from kvconform.cli.command import Command, add_paths, load
+from kvconform.cli.command import Command, add_paths, load, say
 
 
 def execute(options: argparse.Namespace) -> int:
     """Load everything; problems are raised all together by the loader."""
     matrices = load(options)
     cases = sum(len(matrix.rows) for matrix in matrices)
-    print(f"{_count(len(matrices), 'matrix', 'matrices')}, {_count(cases, 'case', 'cases')}: ok")
+    say(f"{_count(len(matrices), 'matrix', 'matrices')}, {_count(cases, 'case', 'cases')}: ok")
     return 0
 
 

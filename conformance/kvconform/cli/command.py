@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,11 @@ def add_connector_options(parser: argparse.ArgumentParser) -> None:
         help="give the cases that are left up after so many hangs and crashes "
         f"(default: {MAX_RESTARTS})",
     )
+
+
+def say(text: str, *, end: str = "\n") -> None:
+    """Write a command's answer: standard output holds nothing else."""
+    sys.stdout.write(text + end)
 
 
 def load(options: argparse.Namespace) -> list[Matrix]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_paths, load
+from kvconform.cli.command import Command, add_paths, load, say
 from kvconform.ports import Capability
 from kvconform.registry import Listed, list_connectors, list_mutants
 from kvconform.results.summary import matrix_argument, table
@@ -34,7 +34,7 @@ def execute(options: argparse.Namespace) -> int:
     ]
     if options.paths or not parts:
         parts.insert(0, _matrices(options))
-    print("\n\n".join(parts))
+    say("\n\n".join(parts))
     return 0
 
 

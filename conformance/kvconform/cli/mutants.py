@@ -1,4 +1,4 @@
-"""``kvconform mutants``: does the suite catch every seeded fault, by the right clause?"""
+"""``kvconform mutants``: tells whether the suite catches every seeded fault, by the right clause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from kvconform.cli.command import Command, add_connector_options, add_templates, load
+from kvconform.cli.command import Command, add_connector_options, add_templates, load, say
 from kvconform.ports import ConnectorNotFoundError, KvconformError
 from kvconform.registry import MUTANT_PROVIDER, Listed, list_mutants
 from kvconform.results.summary import closing_line, summarize, table
@@ -34,7 +34,9 @@ def execute(options: argparse.Namespace) -> int:
     """Run the reference first, then the mutants; print the kill table."""
     known = {mutant.name: mutant for mutant in list_mutants()}
     if not known:
-        raise ConnectorNotFoundError("no mutant is registered; is the distribution kvconform installed?")
+        raise ConnectorNotFoundError(
+            "no mutant is registered; is the distribution kvconform installed?"
+        )
     chosen, options.paths = _sort_out(options.names, known)
     matrices = load(options)
     request = RunRequest(
@@ -50,7 +52,7 @@ def execute(options: argparse.Namespace) -> int:
     if isinstance(reference, Exception):
         raise reference
     if reference.exit_code:
-        print(summarize(reference.journal))
+        say(summarize(reference.journal))
         sys.stderr.write(
             "kvconform: the reference is not clean, so what its mutants fail proves nothing\n"
         )
@@ -113,16 +115,16 @@ def _report(kills: Sequence[Kill]) -> int:
         ]
         for kill in kills
     ]
-    print(table(rows, indent=""), end="\n\n")
+    say(table(rows, indent=""), end="\n\n")
     for kill in kills:
         if kill.miscounted:
-            print(
+            say(
                 f"{kill.mutant}: {kill.seed_failures} of the seed's cases fail, "
                 f"{kill.seed_declared} are declared"
             )
     counts = Counter(kill.verdict for kill in kills)
     broken = f", {counts[Verdict.ERROR]} broke the suite" if counts[Verdict.ERROR] else ""
-    print(
+    say(
         f"mutants: {counts[Verdict.KILLED]} killed, {counts[Verdict.SURVIVED]} survived, "
         f"{counts[Verdict.WRONG_CLAUSE]} by the wrong clause{broken}"
     )

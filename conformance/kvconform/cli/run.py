@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_connector_options, add_paths, load
+from kvconform.cli.command import Command, add_connector_options, add_paths, load, say
 from kvconform.ports import KvconformError
 from kvconform.results.junit import write_junit
 from kvconform.results.summary import IN_FULL, closing_line, summarize
@@ -91,10 +91,10 @@ def execute(options: argparse.Namespace) -> int:
     if options.junitxml is not None:
         write_junit(result.journal, options.junitxml)
     if options.quiet:
-        print(closing_line(result.journal))
+        say(closing_line(result.journal))
     else:
         in_full = len(result.journal.records) if options.verbose else IN_FULL
-        print(summarize(result.journal, in_full=in_full))
+        say(summarize(result.journal, in_full=in_full))
     _tell_lost(result)
     return result.exit_code
 

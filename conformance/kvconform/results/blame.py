@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kvconform.case import Case
 from kvconform.contract.clauses import CHECKS
 from kvconform.results.journal import plain
@@ -11,72 +13,47 @@ HANG_CHECK = "every-request-ends"
 CRASH_CHECK = "no-exception"
 
 
-def hang_record(case: Case, connector: str, seconds: float, trace: tuple[str, ...] = ()) -> CaseRecord:
+def hang_record(
+    case: Case, connector: str, seconds: float, trace: tuple[str, ...] = ()
+) -> CaseRecord:
     """The case was still running after ``seconds`` and its process was killed."""
-    return _failed(
-        case,
-        connector,
-        HANG_CHECK,
+    told = CheckResult(
+        check=HANG_CHECK,
+        clause=CHECKS[HANG_CHECK].clause,
+        outcome=Outcome.FAIL,
         expected="the case ends",
+        got="hang",
         detail=f"hang: the case was still running after {seconds:g} s",
-        seconds=seconds,
-        trace=trace,
     )
+    record = _bare(case, connector)
+    return replace(record, outcome=Outcome.FAIL, checks=(told,), seconds=seconds, trace=trace)
 
 
 def crash_record(case: Case, connector: str, how: str, trace: tuple[str, ...] = ()) -> CaseRecord:
     """The test process died in the middle of the case; ``how`` says of what."""
-    return _failed(
-        case,
-        connector,
-        CRASH_CHECK,
+    told = CheckResult(
+        check=CRASH_CHECK,
+        clause=CHECKS[CRASH_CHECK].clause,
+        outcome=Outcome.FAIL,
         expected="the process lives on",
+        got="native crash",
         detail=f"native crash: {how}",
-        trace=trace,
     )
+    return replace(_bare(case, connector), outcome=Outcome.FAIL, checks=(told,), trace=trace)
 
 
 def not_run_record(case: Case, connector: str, reason: str) -> CaseRecord:
     """The case was given up without being run: counts as a failure, says nothing of the clauses."""
+    return replace(_bare(case, connector), reason=reason)
+
+
+def _bare(case: Case, connector: str) -> CaseRecord:
     return CaseRecord(
         case=case.id,
         matrix=case.matrix,
         source=case.source,
         outcome=Outcome.UNTESTABLE,
-        reason=reason,
         axes=plain(case.axes),
         clauses=case.clauses,
         connector=connector,
-    )
-
-
-def _failed(
-    case: Case,
-    connector: str,
-    check: str,
-    *,
-    expected: str,
-    detail: str,
-    seconds: float = 0.0,
-    trace: tuple[str, ...] = (),
-) -> CaseRecord:
-    result = CheckResult(
-        check=check,
-        clause=CHECKS[check].clause,
-        outcome=Outcome.FAIL,
-        expected=expected,
-        got=detail.partition(":")[0],
-        detail=detail,
-    )
-    return CaseRecord(
-        case=case.id,
-        matrix=case.matrix,
-        source=case.source,
-        outcome=Outcome.FAIL,
-        checks=(result,),
-        axes=plain(case.axes),
-        clauses=case.clauses,
-        connector=connector,
-        seconds=seconds,
-        trace=trace,
     )

@@ -62,7 +62,9 @@ def write_junit(journal: Journal, path: Path) -> None:
         if journal.stopped:
             ET.SubElement(element, "skipped", {"message": f"not run: {journal.stopped}"})
         else:
-            ET.SubElement(element, "error", {"message": "no record: the run ended before this case"})
+            ET.SubElement(
+                element, "error", {"message": "no record: the run ended before this case"}
+            )
     ET.indent(root)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 

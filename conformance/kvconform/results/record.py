@@ -69,7 +69,8 @@ class CaseRecord:
     def from_json(cls, data: Mapping[str, Any]) -> CaseRecord:
         """The record of a line; raises KeyError, TypeError or ValueError if it is none."""
         checks = tuple(
-            CheckResult(**{**check, "outcome": Outcome(check["outcome"])}) for check in data["checks"]
+            CheckResult(**{**check, "outcome": Outcome(check["outcome"])})
+            for check in data["checks"]
         )
         rest = {k: v for k, v in data.items() if k not in {"event", "checks", "outcome"}}
         for key in ("clauses", "trace"):

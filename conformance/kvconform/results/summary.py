@@ -208,7 +208,9 @@ def _is_figure(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 def _failures(journal: Journal, records: Sequence[CaseRecord], in_full: int) -> Iterator[str]:
     bad = [
-        record for record in records if record.outcome.is_bad and record.outcome is not Outcome.ERROR
+        record
+        for record in records
+        if record.outcome.is_bad and record.outcome is not Outcome.ERROR
     ]
     for number, record in enumerate(bad[:in_full], start=1):
         head = f"failure {number} of {len(bad)}: {record.case}"

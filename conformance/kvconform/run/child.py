@@ -99,7 +99,9 @@ class Child:
         current = [text for title, text in threads if title == "Current thread"]
         text = current[0] if current else threads[-1][1] if threads else ""
         inside: list[str] = []
-        for file, line, function in re.findall(r'^ +File "(.*)", line (\d+) in (.*)$', text, re.MULTILINE):
+        for file, line, function in re.findall(
+            r'^ +File "(.*)", line (\d+) in (.*)$', text, re.MULTILINE
+        ):
             if f"{os.sep}_pytest{os.sep}" in file:
                 break
             inside.append(f"{file}:{line} in {function}")

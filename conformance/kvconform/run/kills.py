@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,7 +75,9 @@ class Kill:
 def kill_of(mutant: Listed, result: RunResult, matrices: Iterable[str]) -> Kill:
     """The line of ``mutant`` from its run over the matrices of those names."""
     journal = result.journal
-    failed = [r for r in journal.records.values() if r.outcome in {Outcome.FAIL, Outcome.UNTESTABLE}]
+    failed = [
+        r for r in journal.records.values() if r.outcome in {Outcome.FAIL, Outcome.UNTESTABLE}
+    ]
     clauses = {
         check.clause
         for record in failed
@@ -109,7 +112,7 @@ def run_all(
         records = Path(folder) / f"{names.index(name)}.jsonl"
         mine = replace(request, connector=name, records=records)
         try:
-            result = run(matrices, mine, _Quiet, cancelled=cancel.is_set)
+            result = run(matrices, mine, _SILENT, cancelled=cancel.is_set)
         except Exception as error:  # noqa: BLE001 - told in the table
             return error
         if not cancel.is_set():
@@ -133,17 +136,4 @@ def _told(journal: Journal) -> str:
     return f"{failed} of {len(journal.records)} cases failed"
 
 
-class _Silent:
-    """A stream that nobody reads."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def isatty(self) -> bool:
-        return False
-
-
-_Quiet = Progress(_Silent(), quiet=True)
+_SILENT = Progress(io.StringIO(), quiet=True)

@@ -7,7 +7,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -18,7 +18,7 @@ from kvconform.render import render
 from kvconform.results.journal import Journal, read_records
 from kvconform.run.progress import Progress
 from kvconform.run.request import CaseIndex, RunRequest
-from kvconform.run.supervisor import InterruptedRunError, Supervisor
+from kvconform.run.supervisor import InterruptedRunError, Places, Supervisor, Watcher
 
 
 class UnknownCaseError(KvconformError, LookupError):
@@ -63,7 +63,10 @@ def run(
         _prepare(records, request)
         log = None if request.show_output else Path(temporary) / "output.txt"
         supervisor = Supervisor(
-            replace(request, records=records), folder, records, index, progress, log, cancelled
+            request,
+            index,
+            Places(folder=folder, records=records, log=log),
+            Watcher(progress=progress, cancelled=cancelled),
         )
         try:
             journal = supervisor.run()

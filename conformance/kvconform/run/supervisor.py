@@ -24,7 +24,8 @@ _START_SECONDS = 300.0
 """Importing torch and the connector and collecting the cases may take this long."""
 _LINGER_SECONDS = 10.0
 """After its last word the test process may take this long to exit."""
-_USAGE, _INTERNAL, _NOTHING = 4, 3, 5
+_INTERRUPTED, _INTERNAL, _USAGE, _NOTHING = 2, 3, 4, 5
+# Exit codes of pytest; a collection error interrupts.
 
 
 class TestProcessError(KvconformError):
@@ -45,6 +46,23 @@ class InterruptedRunError(KvconformError):
         self.journal = journal
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Files of a run: the rendered folder, the records, the output of the test process if kept."""
+
+    folder: Path
+    records: Path
+    log: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """Who looks on: ``cancelled`` is asked often, and True ends the run as by Ctrl-C."""
+
+    progress: Progress
+    cancelled: Callable[[], bool] = lambda: False
+
+
 @dataclass(slots=True, kw_only=True)
 class _Watch:
     """What one test process did so far, on the supervisor's clock (seconds)."""
@@ -62,23 +80,16 @@ class Supervisor:
     """Runs the cases of one rendered folder to their end, whatever the connector does."""
 
     def __init__(
-        self,
-        request: RunRequest,
-        folder: Path,
-        records: Path,
-        index: CaseIndex,
-        progress: Progress,
-        log: Path | None,
-        cancelled: Callable[[], bool] = lambda: False,
+        self, request: RunRequest, index: CaseIndex, places: Places, watcher: Watcher
     ) -> None:
         self._request = request
-        self._folder = folder
-        self._records = records
         self._index = index
-        self._progress = progress
-        self._log = log
-        self._cancelled = cancelled
-        self._follower = RecordsFollower(records)
+        self._folder = places.folder
+        self._records = places.records
+        self._log = places.log
+        self._progress = watcher.progress
+        self._cancelled = watcher.cancelled
+        self._follower = RecordsFollower(places.records)
         self.journal = self._follower.journal
 
     def run(self) -> Journal:
@@ -200,7 +211,7 @@ class Supervisor:
             raise TestProcessError("\n".join(filter(None, [watch.stuck, said])), _INTERNAL)
         if status == _USAGE:
             raise TestProcessError(said or "pytest refused its arguments", 2)
-        if self.journal.header is None and status != _INTERNAL and status != 2:  # noqa: PLR2004
+        if self.journal.header is None and status not in {_INTERNAL, _INTERRUPTED}:
             end = child.describe_end()
             text = f"the test process ended ({end}) while it loaded connector {self._request.connector!r}"
             raise TestProcessError("\n".join([text, *child.stack()]), 2)
