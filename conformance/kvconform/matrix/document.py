@@ -189,6 +189,9 @@ class _Builder:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            last = text.count("\n") + 1
+            if line > last:  # libyaml's place for what is missing at the end
+                line, column = _place(text)
             context = f" {error.context}" if error.context else ""
             raise _Fatal(line, column, f"this is not YAML: {error.problem}{context}") from None
         except yaml.YAMLError as error:

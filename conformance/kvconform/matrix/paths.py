@@ -102,7 +102,7 @@ def _inside(folder: Path, name: str) -> list[Path]:
 
 def _files(folder: Path) -> list[Path]:
     def is_matrix(path: Path) -> bool:
-        above = path.relative_to(folder).parts[:-1]
+        above = (folder.resolve().name, *path.relative_to(folder).parts[:-1])
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         return LAYOUTS not in above and not hidden and path.is_file()
 

@@ -184,6 +184,9 @@ class Rules:
         path: Path = (*base, *error.absolute_path)
         branches: Any = error.validator_value
         value: Any = error.instance
+        if _about_keys(branches) and not isinstance(value, dict):
+            yield self._mismatch(path, error.schema, value)
+            return
         if _about_keys(branches):
             names = [name for branch in branches for name in branch["required"]]
             given = [name for name in names if name in value]
