@@ -42,18 +42,19 @@ class Transfer:
 class HostChunks:
     """Host memory of one rank: ``num_slots`` chunks, each large enough for any group.
 
-    ``view(group, layer)`` has the shape (num_slots, blocks_per_chunk, page_bytes).
+    Memory is moved as 64-bit words.
     """
 
     def __init__(self, layout: Layout, blocks_per_chunk: int, num_slots: int, *, pinned: bool) -> None:
-        chunk_bytes = max(group.layers * group.page_bytes for group in layout.groups) * blocks_per_chunk
-        self._memory = torch.zeros((num_slots, chunk_bytes), dtype=torch.uint8, pin_memory=pinned)
+        block_words = max(group.layers * group.page_bytes // 8 for group in layout.groups)
+        shape = (num_slots, block_words * blocks_per_chunk)
+        self._memory = torch.empty(shape, dtype=torch.int64, pin_memory=pinned)
         self._layout = layout
         self._blocks_per_chunk = blocks_per_chunk
 
     def view(self, group: int, layer: int) -> torch.Tensor:
-        """The part of every chunk that belongs to one layer of one group."""
-        page = self._layout.groups[group].page_bytes
+        """One layer's part of every chunk: shape (num_slots, blocks_per_chunk, words of a page)."""
+        page = self._layout.groups[group].page_bytes // 8
         size = self._blocks_per_chunk * page
         return self._memory.narrow(1, layer * size, size).unflatten(1, (self._blocks_per_chunk, page))
 
@@ -83,12 +84,16 @@ class _Done:
         return
 
 
+def _as_words(caches: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: cache.view(torch.int64) for name, cache in caches.items()}
+
+
 class HostCopier:
     """Copies where pool and chunks are both in host memory: done when started."""
 
     def __init__(self, layout: Layout, caches: Mapping[str, torch.Tensor], host: HostChunks) -> None:
         self._layout = layout
-        self._caches = caches
+        self._caches = _as_words(caches)
         self._host = host
 
     def start(self, transfer: Transfer) -> Copy:
@@ -132,7 +137,7 @@ class CudaCopier:
 
     def __init__(self, layout: Layout, caches: Mapping[str, torch.Tensor], host: HostChunks) -> None:
         self._layout = layout
-        self._caches = caches
+        self._caches = _as_words(caches)
         self._host = host
         device = next(iter(caches.values())).device
         self._streams = {direction: torch.cuda.Stream(device) for direction in Direction}

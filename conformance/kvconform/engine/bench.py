@@ -58,6 +58,9 @@ class Bench(Protocol):
     def finish_chunk(self, request: str, group: int, chunk: int) -> None:
         """Complete the store or the other load of a seeded chunk."""
 
+    def drop_chunk(self, request: str, group: int, chunk: int) -> None:
+        """Take one chunk of the request's prefix away, as an eviction would."""
+
     def token_steps(self, request: str) -> Sequence[int]:
         """Computed tokens of the request after each of its steps."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 
 from kvconform import __version__
 from kvconform.engine.allocator import Allocator
@@ -18,7 +18,9 @@ from kvconform.engine.requests import LiveRequest
 from kvconform.engine.scheduler import Plan, Scheduler
 from kvconform.engine.transfers import Gate, ReportQueue
 from kvconform.ports import (
+    NULL_BLOCK,
     Capability,
+    ChunkControl,
     ChunkState,
     Connector,
     ConnectorFactory,
@@ -245,34 +247,44 @@ class Engine:
     def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
         """Fill staging blocks with the chunk's own bytes and hand them to `ChunkControl`."""
         live = self._requests[request]
-        control = self._connector.chunk_control
-        if control is None:
-            raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
         size = self.chunk_tokens(group)
         block_size = self.layout.groups[group].block_size
         blocks = self._allocator.pool.allocate(size // block_size)
         # A row in which only the chunk's blocks are held, so that slots fall on them.
-        row = [0] * (chunk * size // block_size) + blocks
+        row = [NULL_BLOCK] * (chunk * size // block_size) + blocks
         tokens = range(chunk * size, chunk * size + size)
         for memory in self._memories:
             memory.poison(blocks)
             memory.write(group, row, live.prefix, tokens)
-        call("ChunkControl.seed", control.seed, live, group, chunk, state, blocks)
+        call("ChunkControl.seed", self._chunk_control.seed, live, group, chunk, state, blocks)
         if state is ChunkState.PENDING:
             self._staged[request, group, chunk] = blocks
         else:
             self._unstage(blocks)
-        self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is {state}")
+        self._chunk_is(group, chunk, state)
 
     @_guarded
     def finish_chunk(self, request: str, group: int, chunk: int) -> None:
         """Complete the store or the other load of a seeded chunk."""
-        control = self._connector.chunk_control
+        call("ChunkControl.finish", self._chunk_control.finish, self._requests[request], group, chunk)
+        self._unstage(self._staged.pop((request, group, chunk), []))
+        self._chunk_is(group, chunk, "finished")
+
+    @_guarded
+    def drop_chunk(self, request: str, group: int, chunk: int) -> None:
+        """Take one chunk away, as an eviction would."""
+        call("ChunkControl.drop", self._chunk_control.drop, self._requests[request], group, chunk)
+        self._chunk_is(group, chunk, "dropped")
+
+    @property
+    def _chunk_control(self) -> ChunkControl:
+        control = getattr(self._connector, "chunk_control", None)
         if control is None:
             raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
-        call("ChunkControl.finish", control.finish, self._requests[request], group, chunk)
-        self._unstage(self._staged.pop((request, group, chunk), []))
-        self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is finished")
+        return cast("ChunkControl", control)
+
+    def _chunk_is(self, group: int, chunk: int, what: str) -> None:
+        self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is {what}")
 
     def _unstage(self, blocks: list[int]) -> None:
         for memory in self._memories:

@@ -13,6 +13,9 @@ from kvconform.engine.pattern import POISON_BYTE, Lane, Owners, Words, position_
 from kvconform.ports import NULL_BLOCK, Layout
 
 
+_POISON = int.from_bytes(bytes([POISON_BYTE]) * 8, "little", signed=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """The first byte of a comparison that is not its owner's; ``token`` is a position."""
@@ -62,7 +65,7 @@ class RankMemory:
         if not len(ids):
             return
         for cache in self.caches.values():
-            cache[ids.to(cache.device)] = POISON_BYTE
+            cache.view(torch.int64).index_fill_(0, ids.to(cache.device), _POISON)
 
     def write(self, group: int, row: Sequence[int], prefix: Words, tokens: range) -> None:
         """The forward pass: fill the slots of token positions ``tokens``; null blocks are skipped."""

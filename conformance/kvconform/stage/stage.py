@@ -70,6 +70,7 @@ class Stage:
         self._supply = Supply(states={})
         self._requests: dict[str, RequestSpec] = {}
         self._marks: dict[str, int] = {}
+        self._dropped = False
 
     def _open(
         self, factory: ConnectorFactory, device: str, options: dict[str, object]
@@ -153,17 +154,16 @@ class Stage:
         return {(g, c) for g in groups if (c := self.oracle.chunk_of(g, last) - 1) >= 0}
 
     def repair(self, name: str = "consumer") -> None:
-        """Positive control: all listed chunks become ready; the waiting request must hit.
-
-        Where the first verdict was a hit already, another request asks.
+        """Positive control of a miss or *later*: all listed chunks become ready, and the same
+        waiting request must hit.
         """
-        whole = self._supply.with_states(self._supply.states, ChunkState.READY)
         num_tokens = len(self._requests[name].prompt)
-        target = self.oracle.best_verdict(num_tokens, whole)
+        if self.oracle.best_verdict(num_tokens, self._supply):
+            self.tally.drop("repaired-then-hits")
+            return
         self.tally.open("repaired-then-hits")
-        if self.oracle.best_verdict(num_tokens, self._supply) == target or self.dead:
-            if not self.dead:
-                self.tally.drop("repaired-then-hits")
+        whole = self._supply.with_states(self._supply.states, ChunkState.READY)
+        if self.dead or self._was_admitted(name):
             return
         for (group, chunk), state in sorted(self._supply.states.items()):
             if state is ChunkState.MISSING:
@@ -171,23 +171,15 @@ class Stage:
             elif state is not ChunkState.READY:
                 self.bench.finish_chunk(name, group, chunk)
         self._supply = whole
-        asker = name
-        if self._was_admitted(name):
-            self.finish(name)
-            self.wipe_pool()
-            asker = f"{name}-again"
-            self._prepare(asker, num_tokens)
-            self.submit(asker)
-        else:
-            self._mark(name)
-        answer = self.ask(asker)
+        self._mark(name)
+        answer = self.ask(name)
         if answer is None:
             return
         self.judge.answer(answer, whole)
+        target = self.oracle.best_verdict(num_tokens, whole)
         self.tally.saw("repaired-then-hits")
         if answer.boundary != target:
             self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), str(answer))
-        self.finish(asker)
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -249,7 +241,7 @@ class Stage:
         self.tally.open("load-is-exact")
         hits = [answer for answer in self._answers(name) if answer.tokens]
         if hits and not self.dead:
-            self._loaded = self.judge.load(self._since(name), hits[-1])
+            self.judge.load(self._since(name), hits[-1])
 
     def _run(self, done: Callable[[], bool], names: Iterable[str]) -> None:
         tokens = sum(len(self._requests[n].prompt) + len(self._requests[n].output) for n in names)
@@ -306,6 +298,19 @@ class Stage:
             blocks[group.name] += sorted({token // group.block_size for token in tokens})
         return blocks
 
+    def drop_chunks(self, name: str = "producer") -> None:
+        """Take away the chunks that the case lists, as an eviction would."""
+        self._dropped = "drop" in self.given
+        states = dict(self._supply.states)
+        for entry in self.given.get("drop", ()):
+            self._need_chunks_as_wished()
+            group = self.layout.index(entry["group"])
+            for chunk in entry["index"]:
+                states.pop((group, chunk), None)
+                if not self.dead:
+                    self.bench.drop_chunk(name, group, chunk)
+        self._supply = Supply(states=states, gone=self._supply.gone)
+
     def cuts(self) -> Sequence[int]:
         """The boundaries at which consumers are cut off the producer's prompt, in tokens."""
         wanted = self.given.get("consumers", "alignment")
@@ -316,9 +321,13 @@ class Stage:
             return range(self.layout.hash_block, last + 1, self.layout.hash_block)
         return list(wanted)
 
+    def cuts_once_dropped(self) -> Sequence[int]:
+        """Where the consumer is cut that asks once chunks are gone: the last of `cuts`."""
+        return [max(self.cuts())] if "drop" in self.given else []
+
     def consume(self, boundary: int) -> None:
         """A cold consumer whose prompt ends one token after ``boundary``."""
-        name = f"consumer-{boundary}"
+        name = f"consumer-{len(self._requests)}"
         self._prepare(name, boundary + 1, 1)
         self.submit(name, stay_on_miss=False)
         answer = self.ask(name)
@@ -332,9 +341,9 @@ class Stage:
         self.finish(name)
         if answer is not None and answer.boundary and claims_everything(self.oracle.claims):
             best = self.oracle.best_verdict(answer.num_tokens, self._supply)
-            self._needed = self.judge.needed_blocks(best or 0, answer.local)
             self._compare_pin("verdict", best, only_for=boundary)
-            self._compare_pin("loaded", self._needed, only_for=boundary)
+            needed = self.judge.needed_blocks(best or 0, answer.local)
+            self._compare_pin("loaded", needed, only_for=boundary)
 
     def _least_supply(self) -> Supply:
         chunks = {
@@ -346,33 +355,37 @@ class Stage:
 
     # --- holds ------------------------------------------------------------------------------------
 
-    def hold(self) -> None:
-        """Hold reports, and copies where the connector lets them be held."""
-        if not self.dead:
-            self.bench.hold(copies=Capability.TRANSFER_CONTROL in self.oracle.claims)
+    def hold_transfers(self) -> None:
+        """Bring the producer's store, or the first sharer's load, into flight and keep it there.
 
-    def release(self) -> None:
-        """End the hold."""
-        if not self.dead:
-            self.bench.release()
-
-    def run_producer(self, name: str = "producer") -> None:
-        """Compute a prompt and its answer; stores may still be in flight."""
-        self._prepare(name, self.given["prompt_tokens"])
-        self.submit(name, stay_on_miss=False)
-        self._run(lambda: self.bench.ended(name), [name])
-
-    def forget_pool(self) -> None:
-        """Forget every cached block although stores may be in flight."""
+        Reports are held, and copies too where the connector lets them be held.  The pool forgets
+        the prefix, so that sharers depend on the connector.
+        """
+        copies = Capability.TRANSFER_CONTROL in self.oracle.claims
+        store = self.given["hold"] == "store"
+        if store and not self.dead:
+            self.bench.hold(copies=copies)
+        self._prepare("producer", self.given["prompt_tokens"])
+        self.submit("producer", stay_on_miss=False)
+        self._run(lambda: self.bench.ended("producer"), ["producer"])
+        if not store:
+            self.settle()
         if not self.dead:
             self.bench.reset_prefix_cache()
+        if not store:
+            if not self.dead:
+                self.bench.hold(copies=copies)
+            self._share("first")
+            self.steps(1)
 
-    def share(self, count: int, first: int = 0) -> None:
-        """Submit ``count`` requests with the producer's prompt."""
-        for index in range(first, first + count):
-            name = f"sharer-{index}"
-            self._prepare(name, self.given["prompt_tokens"])
-            self.submit(name, stay_on_miss=False)
+    def _share(self, name: str) -> None:
+        self._prepare(name, self.given["prompt_tokens"])
+        self.submit(name, stay_on_miss=False)
+
+    def share(self) -> None:
+        """Submit the case's number of requests with the producer's prompt."""
+        for index in range(self.given["sharers"]):
+            self._share(f"sharer-{index}")
 
     def steps(self, count: int) -> None:
         """Step ``count`` times."""
@@ -380,8 +393,19 @@ class Stage:
             if not self.dead:
                 self.bench.step()
 
+    def release(self) -> None:
+        """End the hold."""
+        if not self.dead:
+            self.bench.release()
+
     def finish_all(self) -> None:
-        """Run until nothing is left to do, and judge the form of every verdict."""
+        """Run until nothing is left to do."""
+        self.settle()
+
+    def share_once_more(self) -> None:
+        """Positive control: with nothing in flight, one more cold sharer; judge every verdict."""
+        self.wipe_pool()
+        self._share("last")
         self.settle()
         self.tally.open("hit-is-covered")
         for event in self._events:
@@ -394,7 +418,7 @@ class Stage:
         """A figure pinned in the matrix must be what the oracle says."""
         if key not in self.case.pinned or not claims_everything(self.oracle.claims):
             return
-        if only_for is not None and only_for != max(self.cuts(), default=0):
+        if only_for is not None and (only_for != max(self.cuts()) or self._dropped):
             return
         pinned = self.case.pinned[key]
         if isinstance(pinned, Mapping):

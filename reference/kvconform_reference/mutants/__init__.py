@@ -1,0 +1,16 @@
+"""Copies of the reference with one seeded fault each; every one must be caught.
+
+The modules group them by what they break.  A mutant names its fault in one sentence and the
+clauses of which at least one must fail.
+"""
+
+from kvconform_reference.mutants.base import Mutant
+from kvconform_reference.mutants.coverage import COVERAGE
+from kvconform_reference.mutants.impostors import IMPOSTORS
+from kvconform_reference.mutants.integrity import INTEGRITY
+
+MUTANTS: dict[str, Mutant] = {
+    mutant.name: mutant for family in (COVERAGE, INTEGRITY, IMPOSTORS) for mutant in family
+}
+
+__all__ = ["MUTANTS", "Mutant"]

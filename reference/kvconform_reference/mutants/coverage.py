@@ -1,0 +1,128 @@
+"""Faults of coverage: lookup, load window, store mask, draft tail.
+
+The first four undo parts of vllm-project/vllm#56709.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvconform_reference.connector import ReferenceConnector
+from kvconform_reference.demand import GroupDemand, StoreMask, cdiv
+from kvconform_reference.mutants.base import Mutant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BareRun(GroupDemand):
+    """The lookup's lower bound knows the attention window only."""
+
+    @property
+    def run_chunks(self) -> int:
+        return cdiv(self.group.window, self.chunk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BareLoad(GroupDemand):
+    """The load window knows the attention window only."""
+
+    def load_chunks(self, boundary: int) -> int:
+        return max(1, cdiv(self.group.window - 1 + -boundary % self.chunk, self.chunk))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BareBoth(GroupDemand):
+    """Neither knows what is retained below the window."""
+
+    @property
+    def run_chunks(self) -> int:
+        return cdiv(self.group.window, self.chunk)
+
+    def load_chunks(self, boundary: int) -> int:
+        return max(1, cdiv(self.group.window - 1 + -boundary % self.chunk, self.chunk))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BareMask(StoreMask):
+    """Chunks are kept for the attention window only."""
+
+    def kept_below(self, demand: GroupDemand) -> int:
+        return demand.group.window - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoTail(GroupDemand):
+    """Draft groups are looked up like all others."""
+
+    def tail(self, boundary: int) -> None:
+        del boundary
+
+
+class _Remade(ReferenceConnector):
+    """The reference with another kind of demand."""
+
+    kind: type[GroupDemand] = GroupDemand
+
+    def make_demands(self, *, seed_bound: bool) -> tuple[GroupDemand, ...]:
+        return tuple(
+            self.kind(group=demand.group, chunk=demand.chunk, seed_bound=demand.seed_bound)
+            for demand in super().make_demands(seed_bound=seed_bound)
+        )
+
+
+class _LookupBoundUndone(_Remade):
+    kind = _BareRun
+
+
+class _LoadWindowUndone(_Remade):
+    kind = _BareLoad
+
+
+class _StoreMaskUndone(ReferenceConnector):
+    def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
+        return _BareMask.of(demands)
+
+
+class _SeedUndone(_Remade):
+    kind = _BareBoth
+
+    def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
+        return _BareMask.of(demands)
+
+
+class _EagleIgnored(_Remade):
+    kind = _NoTail
+
+
+COVERAGE = (
+    Mutant(
+        name="seed-undone",
+        fault="Lookup, load window and store mask know the attention window but not what is retained below it.",
+        clauses=("COV-2",),
+        factory=_SeedUndone,
+    ),
+    Mutant(
+        name="load-window-undone",
+        fault="The lookup checks too few chunks where the boundary lies inside a chunk.",
+        clauses=("COV-2",),
+        factory=_LoadWindowUndone,
+    ),
+    Mutant(
+        name="store-mask-undone",
+        fault="The producer leaves out chunks that only the retained history needs.",
+        clauses=("COV-5",),
+        factory=_StoreMaskUndone,
+    ),
+    Mutant(
+        name="lookup-bound-undone",
+        fault="A lookup that falls back to an older run accepts one that is a chunk short.",
+        clauses=("COV-2",),
+        factory=_LookupBoundUndone,
+    ),
+    Mutant(
+        name="eagle-ignored",
+        fault="The volatile trailing chunk of a draft group is served.",
+        clauses=("SPC-1",),
+        factory=_EagleIgnored,
+    ),
+)

@@ -1,0 +1,47 @@
+"""The names under which the reference and its mutants are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kvconform.ports import ConnectorFactory, ConnectorNotFoundError
+from kvconform_reference.connector import make_connector
+from kvconform_reference.mutants import MUTANTS
+
+VERSION = "0.1.0"
+
+
+class Reference:
+    """``reference``: takes no argument."""
+
+    def factory(self, argument: str) -> ConnectorFactory:
+        """The reference connector's factory."""
+        if argument:
+            raise ConnectorNotFoundError(f"the reference takes no argument, not {argument!r}")
+        return make_connector
+
+    def names(self) -> Sequence[str]:
+        """Its only name."""
+        return ("",)
+
+    def describe(self, argument: str) -> Mapping[str, str]:
+        """Its version."""
+        del argument
+        return {"version": VERSION}
+
+
+class Mutant:
+    """``mutant:NAME``: the reference with one fault."""
+
+    def factory(self, argument: str) -> ConnectorFactory:
+        """The mutant's factory; raises KeyError for an unknown name."""
+        return MUTANTS[argument].factory
+
+    def names(self) -> Sequence[str]:
+        """All mutants."""
+        return tuple(MUTANTS)
+
+    def describe(self, argument: str) -> Mapping[str, str]:
+        """Version, ``fault`` in one sentence, and the ``clause`` that must catch it."""
+        mutant = MUTANTS[argument]
+        return {"version": VERSION, "fault": mutant.fault, "clause": ",".join(mutant.clauses)}
