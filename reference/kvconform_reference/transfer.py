@@ -13,8 +13,9 @@ from kvconform.ports import Direction, Layout, TransferJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One group's part of a transfer: block ``blocks[i]`` of the pool and block ``subs[i]`` of
-    the chunk in slot ``slots[i]``.
+    """One group's part of a transfer.
+
+    Block ``blocks[i]`` of the pool goes with block ``subs[i]`` of the chunk in slot ``slots[i]``.
     """
 
     group: int
@@ -56,7 +57,8 @@ class HostChunks:
         """One layer's part of every chunk: shape (num_slots, blocks_per_chunk, words of a page)."""
         page = self._layout.groups[group].page_bytes // 8
         size = self._blocks_per_chunk * page
-        return self._memory.narrow(1, layer * size, size).unflatten(1, (self._blocks_per_chunk, page))
+        part = self._memory.narrow(1, layer * size, size)
+        return part.view(len(part), self._blocks_per_chunk, page)
 
 
 class Copier(Protocol):
@@ -112,11 +114,11 @@ class HostCopier:
 @dataclass(slots=True)
 class _StreamCopy:
     event: torch.cuda.Event
-    land: list[Callable[[], None]]
+    land: list[Callable[[], object]]
     """What the host does once the device is through: scatter staged blocks into chunks."""
 
     def done(self) -> bool:
-        if not self.event.query():
+        if not self.event.query():  # type: ignore[no-untyped-call]
             return False
         for step in self.land:
             step()
@@ -140,18 +142,18 @@ class CudaCopier:
         self._caches = _as_words(caches)
         self._host = host
         device = next(iter(caches.values())).device
-        self._streams = {direction: torch.cuda.Stream(device) for direction in Direction}
+        self._streams = {direction: torch.cuda.Stream(device) for direction in Direction}  # type: ignore[no-untyped-call]
 
     def start(self, transfer: Transfer) -> Copy:
         """Queue the copy on its stream."""
         stream = self._streams[transfer.direction]
         stream.wait_stream(torch.cuda.current_stream(stream.device))
-        land: list[Callable[[], None]] = []
+        land: list[Callable[[], object]] = []
         with torch.cuda.stream(stream):
             for part in transfer.parts:
                 for layer, name in enumerate(self._layout.groups[part.group].layer_names()):
                     self._queue(transfer.direction, part, self._host.view(part.group, layer), self._caches[name], land)
-            event = torch.cuda.Event()
+            event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             event.record(stream)
         return _StreamCopy(event, land)
 
@@ -161,7 +163,7 @@ class CudaCopier:
         part: Part,
         chunk: torch.Tensor,
         cache: torch.Tensor,
-        land: list[Callable[[], None]],
+        land: list[Callable[[], object]],
     ) -> None:
         blocks = torch.tensor(part.blocks).pin_memory().to(cache.device, non_blocking=True)
         at = (torch.tensor(part.slots), torch.tensor(part.subs))

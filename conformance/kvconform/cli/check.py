@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from kvconform.cli.command import Command, add_paths, load, say
+from kvconform.cli.command import Command, add_paths, count, load, say
 
 
 def execute(options: argparse.Namespace) -> int:
     """Load everything; problems are raised all together by the loader."""
     matrices = load(options)
     cases = sum(len(matrix.rows) for matrix in matrices)
-    say(f"{_count(len(matrices), 'matrix', 'matrices')}, {_count(cases, 'case', 'cases')}: ok")
+    say(f"{count(len(matrices), 'matrix', 'matrices')}, {count(cases, 'case', 'cases')}: ok")
     return 0
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
 
 
 COMMAND = Command(

@@ -103,6 +103,11 @@ def say(text: str, *, end: str = "\n") -> None:
     sys.stdout.write(text + end)
 
 
+def count(number: int, one: str, many: str) -> str:
+    """``1 case``, ``2 cases``."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def load(options: argparse.Namespace) -> list[Matrix]:
     """The matrices that the command line names; raises what `kvconform.matrix` raises."""
     return load_matrices(find_matrices(options.paths), templates=options.templates)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_paths, load, say
+from kvconform.cli.command import Command, add_paths, count, load, say
 from kvconform.ports import Capability
 from kvconform.registry import Listed, list_connectors, list_mutants
 from kvconform.results.summary import matrix_argument, table
@@ -52,7 +52,8 @@ def _matrices(options: argparse.Namespace) -> str:
                 matrix.title,
             ]
         )
-    return f"{table(rows, indent='')}\n\n{len(rows) - 1} matrices, {total} cases"
+    counted = f"{count(len(rows) - 1, 'matrix', 'matrices')}, {count(total, 'case', 'cases')}"
+    return f"{table(rows, indent='')}\n\n{counted}"
 
 
 def _connectors(found: Sequence[Listed]) -> str:

@@ -15,7 +15,7 @@ from kvconform.run import RunRequest
 from kvconform.run.kills import Kill, Verdict, kill_of, run_all
 from kvconform.run.progress import Progress
 
-_REFERENCE = "reference"
+REFERENCE = "reference"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +47,8 @@ def execute(options: argparse.Namespace) -> int:
         templates=tuple(folder.absolute() for folder in options.templates),
     )
     progress = Progress(sys.stderr)
-    results = run_all([_REFERENCE], matrices, request, progress)
-    reference = results[_REFERENCE]
+    results = run_all([REFERENCE], matrices, request, progress)
+    reference = results[REFERENCE]
     if isinstance(reference, Exception):
         raise reference
     if reference.exit_code:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_paths, load, say
+from kvconform.cli.command import Command, add_paths, count, load, say
 from kvconform.render import render
 
 
@@ -25,7 +25,9 @@ def execute(options: argparse.Namespace) -> int:
     """Render and say what was written."""
     templates = tuple(folder.absolute() for folder in options.templates)
     folder = render(load(options), options.output, templates=templates)
-    say(f"{len(folder.modules)} modules, {folder.cases} cases: pytest {folder.path}")
+    say(f"{count(len(folder.modules), 'module', 'modules')}, "
+        f"{count(folder.cases, 'case', 'cases')}: pytest {folder.path}"
+    )
     return 0
 
 

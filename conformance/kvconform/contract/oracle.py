@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,7 @@ def oldest_read(group: Group, query: int) -> int:
     return max(0, query - group.window + 1)
 
 
+@lru_cache(maxsize=1 << 16)
 def oldest_retained(group: Group, boundary: int) -> int:
     """The oldest token that anything from ``boundary`` on reads or replays.
 

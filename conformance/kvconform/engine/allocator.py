@@ -94,10 +94,9 @@ class Allocator:
         return self.pool.find((block_hashes[last], group)) if last < len(block_hashes) else None
 
     def admit(self, request_id: str, boundary: int, rows: list[list[int]], local: int, total: int) -> bool:
-        """Make room for a hit of ``boundary`` tokens, of which ``local`` are cached, and for
-        computing up to ``total`` tokens.
+        """Make room for a hit of ``boundary`` tokens and for computing up to ``total`` tokens.
 
-        Local blocks of all groups are pinned before any new block is taken.  Returns False,
+        ``local`` tokens of the hit are cached, in ``rows``.  Local blocks of all groups are pinned before any new block is taken.  Returns False,
         with nothing changed, if the pool has too few blocks.
         """
         self.pool.pin(block for row in rows for block in row)
@@ -149,7 +148,7 @@ class Allocator:
         appended = []
         for row, count in zip(holding.rows, missing, strict=True):
             new = self._take(count)
-            row += new
+            row.extend(new)
             appended.append(tuple(new))
         return tuple(appended)
 

@@ -61,7 +61,7 @@ def problems_of(connector: Connector, world: int) -> list[str]:
     ]
     if problems:
         return problems
-    sides = [("scheduler side", connector.scheduler, SchedulerSide)]
+    sides: list[tuple[str, object, type]] = [("scheduler side", connector.scheduler, SchedulerSide)]
     workers = list(connector.workers)
     if len(workers) != world:
         problems.append(f"{len(workers)} worker(s) for {world} rank(s)")

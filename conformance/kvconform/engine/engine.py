@@ -13,9 +13,9 @@ from kvconform.engine.events import Computed, Copied, Event, Happened, Loaded, R
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.pattern import Owners
 from kvconform.engine.pool import BlockPool
-from kvconform.engine.rank import Rank, rows_of
+from kvconform.engine.rank import Plan, Rank, rows_of
 from kvconform.engine.requests import LiveRequest
-from kvconform.engine.scheduler import Plan, Scheduler
+from kvconform.engine.scheduler import Scheduler
 from kvconform.engine.transfers import Gate, ReportQueue
 from kvconform.ports import (
     NULL_BLOCK,
@@ -34,13 +34,11 @@ from kvconform.ports import (
     WorkerSide,
 )
 
-
 P = ParamSpec("P")
+EngineMethod = Callable[Concatenate["Engine", P], None]
 
 
-def _guarded(
-    method: Callable[Concatenate[Engine, P], None],
-) -> Callable[Concatenate[Engine, P], None]:
+def _guarded(method: EngineMethod[P]) -> EngineMethod[P]:
     """A connector that breaks ends this engine, not the run."""
 
     @wraps(method)
@@ -53,7 +51,7 @@ def _guarded(
             self.dead = True
             self.events.append(self.scheduler.broke(error))
 
-    return guarded
+    return cast("EngineMethod[P]", guarded)
 
 
 class Engine:
@@ -130,11 +128,7 @@ class Engine:
         """Schedule, run every rank, take reports, take results (one step late if asynchronous)."""
         plan = self.scheduler.schedule()
         for rank, queue in zip(self._ranks, self._reports, strict=True):
-            queue.send(
-                rank.run(
-                    plan.metadata, plan.taken, plan.work, set(plan.finished), self._on_load, self._on_read
-                )
-            )
+            queue.send(rank.run(plan, self._loaded, self._on_read))
         arrived = [report for queue in self._reports if (report := queue.arrive()) is not None]
         if self.layout.scheduling is Scheduling.SYNC:
             self._settle(arrived, plan)
@@ -190,9 +184,6 @@ class Engine:
                 difference=difference,
             )
         )
-
-    def _on_load(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
-        self._loaded(request, slots, difference)
 
     def _on_read(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
         if slots:

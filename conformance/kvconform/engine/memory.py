@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from kvconform.engine.pattern import POISON_BYTE, Lane, Owners, Words, position_of, slot_words
 from kvconform.ports import NULL_BLOCK, Layout
 
-
 _POISON = int.from_bytes(bytes([POISON_BYTE]) * 8, "little", signed=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,23 @@ class Work:
     """Tokens of a hit that must be in place once ``start_load_kv`` returns; 0 for none."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A step, decided: what every rank gets.
+
+    ``taken`` are blocks that changed their owner; ``finished`` are requests that ended since the
+    last step; ``samples`` are the requests whose step yields a token, with their epoch, which a
+    preemption raises.
+    """
+
+    number: int
+    metadata: bytes
+    taken: frozenset[int]
+    work: tuple[Work, ...]
+    finished: frozenset[str]
+    samples: tuple[tuple[LiveRequest, int], ...]
+
+
 ReadSink = Callable[[LiveRequest, int, Difference | None], None]
 """Called with (request, slots compared, first difference)."""
 
@@ -40,36 +57,27 @@ class Rank:
         self.gate = gate
         self._worker = worker
 
-    def run(
-        self,
-        metadata: bytes,
-        taken: Iterable[int],
-        work: Iterable[Work],
-        finished: set[str],
-        on_load: ReadSink,
-        on_read: ReadSink,
-    ) -> StepResult:
+    def run(self, plan: Plan, on_load: ReadSink, on_read: ReadSink) -> StepResult:
         """One step, in the order that the device sees it; returns the rank's report.
 
         Stores of the last step may be flushed in ``handle_preemptions``; only after it are the
         blocks that changed their owner overwritten.
         """
-        work = list(work)
-        meta = call("build_connector_meta", pickle.loads, metadata)  # noqa: S301 - our own dump
+        meta = call("build_connector_meta", pickle.loads, plan.metadata)
         self._call("handle_preemptions", meta)
-        self.memory.poison(taken)
+        self.memory.poison(plan.taken)
         self._call("bind_connector_metadata", meta)
         self._call("start_load_kv")
-        for part in work:
+        for part in plan.work:
             if part.synchronous_boundary:
                 on_load(part.request, *self.retained(part.request, part.rows, part.synchronous_boundary))
             on_read(part.request, *self._attended(part))
-        for part in work:
+        for part in plan.work:
             for group in range(len(self.layout.groups)):
                 self.memory.write(group, part.rows[group], part.request.prefix, range(part.start, part.end))
         self._call("wait_for_save")
         call("TransferGate.perform", self.gate.tick)
-        result = self._report(finished)
+        result = self._report(set(plan.finished))
         self._call("clear_connector_metadata")
         return result
 

@@ -10,7 +10,7 @@ from typing import Any
 from kvconform.engine.allocator import Allocator
 from kvconform.engine.calls import ConnectorBrokeError, call, optional
 from kvconform.engine.events import Admitted, Answered, Broke, Computed, Ended, Event, Happened
-from kvconform.engine.rank import Work, rows_of
+from kvconform.engine.rank import Plan, Work, rows_of
 from kvconform.engine.requests import LiveRequest
 from kvconform.ports import (
     NULL_BLOCK,
@@ -21,18 +21,6 @@ from kvconform.ports import (
     Step,
     StepResult,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A step, decided: what the ranks get, and whose tokens it samples (request, epoch)."""
-
-    number: int
-    metadata: bytes
-    taken: frozenset[int]
-    work: tuple[Work, ...]
-    finished: frozenset[str]
-    samples: tuple[tuple[LiveRequest, int], ...]
 
 
 @dataclass(slots=True)
@@ -147,7 +135,7 @@ class Scheduler:
         self._epochs[victim.request_id] = self._epoch(victim) + 1
         self.waiting.insert(0, victim)
         draft.preempted.append(victim.request_id)
-        draft.scheduled = [s for s in draft.scheduled if s.request is not victim]
+        draft.scheduled = [s for s in draft.scheduled if s.request.request_id != victim.request_id]
         draft.work = [w for w in draft.work if w.request is not victim]
         draft.samples = [s for s in draft.samples if s[0] is not victim]
         self._record(Happened(step=self.number, request=victim.request_id, what="is preempted"))

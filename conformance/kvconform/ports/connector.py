@@ -12,7 +12,7 @@ the engine calls, on the scheduler side, ``get_num_new_matched_tokens`` and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -142,20 +142,31 @@ class Connector(Protocol):
     ``chunk_control`` is None unless the capability of that name is claimed.
     """
 
-    scheduler: SchedulerSide
-    workers: Sequence[WorkerSide]
-    capabilities: frozenset[Capability]
-    chunk_control: ChunkControl | None
+    @property
+    def scheduler(self) -> SchedulerSide:
+        """The half that decides."""
+
+    @property
+    def workers(self) -> Sequence[WorkerSide]:
+        """One worker a rank."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the connector claims."""
+
+    @property
+    def chunk_control(self) -> ChunkControl | None:
+        """Seeding of single chunks, if claimed."""
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
 
 
-class ConnectorFactory(Protocol):
-    """Makes one connector for one case; called anew for each case."""
+ConnectorFactory = Callable[[Layout, Setting], Connector]
+"""Makes one connector for one case; called anew for each case, with positional arguments.
 
-    def __call__(self, layout: Layout, setting: Setting) -> Connector:
-        """Raises `UnsupportedLayoutError` to refuse a layout by name."""
+Raises `UnsupportedLayoutError` to refuse a layout by name.
+"""
 
 
 class Provider(Protocol):

@@ -30,13 +30,33 @@ class Request(Protocol):
     loaded ones included.
     """
 
-    request_id: str
-    token_ids: Sequence[int]
-    num_prompt_tokens: int
-    num_computed_tokens: int
-    block_hashes: Sequence[bytes]
-    salt: str
-    status: RequestStatus
+    @property
+    def request_id(self) -> str:
+        """Unique while the request lives."""
+
+    @property
+    def token_ids(self) -> Sequence[int]:
+        """Prompt and known output tokens."""
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        """Tokens of the prompt."""
+
+    @property
+    def num_computed_tokens(self) -> int:
+        """Tokens scheduled so far, cached and loaded ones included."""
+
+    @property
+    def block_hashes(self) -> Sequence[bytes]:
+        """One hash for each complete hash block of the known tokens."""
+
+    @property
+    def salt(self) -> str:
+        """What partitions the cache beside the tokens."""
+
+    @property
+    def status(self) -> RequestStatus:
+        """Where it is in its life."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ class Outcome(StrEnum):
     UNTESTABLE = "untestable"
     """A precondition or witness is missing, so nothing was measured; counts as a failure."""
     EXPECTED_FAILURE = "xfail"
-    UNEXPECTED_PASS = "xpass"
+    UNEXPECTED_PASS = "xpass"  # noqa: S105 - an outcome, no password
     ERROR = "error"
     """The suite itself broke."""
 

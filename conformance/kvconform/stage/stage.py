@@ -83,12 +83,7 @@ class Stage:
             self._bench = make_bench(self.layout, factory, device, options)
             self._events = self._bench.events
             chunk_tokens = tuple(self._bench.chunk_tokens(group) for group in groups)
-            for group, size in zip(self.layout.groups, chunk_tokens, strict=True):
-                if size < 1 or size % group.block_size:
-                    raise ConnectorBrokeError(
-                        "chunk_tokens",
-                        f"is {size} for group {group.name}, expected a multiple of its {group.block_size}-token blocks",
-                    )
+            self._check_chunks(chunk_tokens)
         except UnsupportedLayoutError as error:
             raise NotApplicableError(f"n/a: layout refused: {error}") from error
         except ConnectorBrokeError as error:
@@ -96,6 +91,15 @@ class Stage:
             self._events = [Broke(step=0, method=error.method, text=error.text)]
             return frozenset(Capability), wish
         return self._bench.capabilities, chunk_tokens
+
+    def _check_chunks(self, chunk_tokens: Sequence[int]) -> None:
+        for group, size in zip(self.layout.groups, chunk_tokens, strict=True):
+            if size < 1 or size % group.block_size:
+                raise ConnectorBrokeError(
+                    "chunk_tokens",
+                    f"is {size} for group {group.name}, expected a multiple of its "
+                    f"{group.block_size}-token blocks",
+                )
 
     @property
     def trace(self) -> tuple[str, ...]:
@@ -154,8 +158,9 @@ class Stage:
         return {(g, c) for g in groups if (c := self.oracle.chunk_of(g, last) - 1) >= 0}
 
     def repair(self, name: str = "consumer") -> None:
-        """Positive control of a miss or *later*: all listed chunks become ready, and the same
-        waiting request must hit.
+        """Positive control: all listed chunks become ready, and the waiting request must hit.
+
+        Only a miss or *later* needs it; a hit shows by itself that the connector works.
         """
         num_tokens = len(self._requests[name].prompt)
         if self.oracle.best_verdict(num_tokens, self._supply):

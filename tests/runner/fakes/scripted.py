@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
 import time
 from types import ModuleType
 
@@ -40,14 +41,15 @@ class Stage:
         self.trace = ()
         self.outcome = Outcome.PASS
         self.concluded = False
-        if case.given["act"] == "unclaimed":
+        self.said = getattr(factory, "says", {}).get(case.given["act"], case.given["act"])
+        if self.said == "unclaimed":
             raise NotApplicableError("n/a: chunk_control")
-        if case.given["act"] == "setup_error":
+        if self.said == "setup_error":
             raise RuntimeError("the stage is broken")
 
     def act(self):
         """End, hang, crash or go on."""
-        act = self.case.given["act"]
+        act = self.said
         self.trace = ("step 1: request a enters", f"step 2: {act}")
         if act == "hang":
             time.sleep(600)
@@ -55,6 +57,8 @@ class Stage:
             os._exit(3)
         elif act == "segfault":
             ctypes.string_at(0)
+        elif act == "linger":
+            threading.Thread(target=time.sleep, args=(600,), daemon=False).start()
         elif act == "interrupt":
             raise KeyboardInterrupt
         elif act == "error":
@@ -66,7 +70,7 @@ class Stage:
     def conclude(self):
         """Judge."""
         self.concluded = True
-        act = self.case.given["act"]
+        act = self.said
         outcome = {"fail": Outcome.FAIL, "untestable": Outcome.UNTESTABLE}.get(act, Outcome.PASS)
         self.results = (
             CheckResult(
@@ -88,6 +92,14 @@ def connector(layout, setting):
     """The factory; the scripted stage never calls it."""
     raise NotImplementedError
 
+
+def faulty(layout, setting):
+    """A factory with which cases fail that would pass."""
+    raise NotImplementedError
+
+
+faulty.says = {"pass": "fail"}
+wrong = faulty
 
 _STAGE = ModuleType("kvconform.stage")
 _STAGE.Stage = Stage
