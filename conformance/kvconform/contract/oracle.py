@@ -251,6 +251,8 @@ class _TokenLevels:
 
     oracle: Oracle
     levels: tuple[NDArray[np.int8], ...]
+    order: tuple[int, ...]
+    """Groups by what a boundary needs of them, least first, so that a gap is found soon."""
 
     @classmethod
     def of(cls, oracle: Oracle, num_tokens: int, supply: Supply) -> _TokenLevels:
@@ -264,7 +266,9 @@ class _TokenLevels:
             for token in tokens_gone:
                 if token < num_tokens:
                     levels[chunk[0]][token] = _Level.MISSING
-        return cls(oracle, levels)
+        groups = oracle.layout.groups
+        order = sorted(range(len(groups)), key=lambda at: groups[at].window or num_tokens)
+        return cls(oracle, levels, tuple(order))
 
     def worst(self, boundary: int, local_tokens: int, *, draft: bool = True) -> _Level:
         """The worst level among all that a hit of ``boundary`` tokens needs.
@@ -272,7 +276,8 @@ class _TokenLevels:
         What lies below ``local_tokens`` is in the pool already.
         """
         worst = int(_Level.READY)
-        for position, group in enumerate(self.oracle.layout.groups):
+        for position in self.order:
+            group = self.oracle.layout.groups[position]
             start = max(oldest_retained(group, boundary), local_tokens)
             needed = self.levels[position][start:boundary]
             worst = min(worst, int(needed.min(initial=_Level.READY)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 from kvconform.engine.pattern import Words, prefix_words
 from kvconform.ports import RequestSpec, RequestStatus
@@ -13,6 +14,27 @@ def chain_hash(parent: bytes, token_ids: Sequence[int]) -> bytes:
     """Hash of one hash block, chained to all before it; the same in every process."""
     payload = ",".join(map(str, token_ids)).encode()
     return hashlib.blake2b(parent + payload, digest_size=16).digest()
+
+
+@lru_cache(maxsize=64)
+def prompt_hashes(prompt: tuple[int, ...], salt: str, hash_block: int) -> tuple[bytes, ...]:
+    """Hashes of the complete hash blocks of a prompt; many cases have the same one."""
+    hashes: list[bytes] = []
+    extend_hashes(hashes, prompt, salt, hash_block)
+    return tuple(hashes)
+
+
+def extend_hashes(hashes: list[bytes], tokens: Sequence[int], salt: str, hash_block: int) -> None:
+    """Append the hashes of the hash blocks that ``tokens`` complete beyond ``hashes``."""
+    parent = hashes[-1] if hashes else salt.encode()
+    for start in range(len(hashes) * hash_block, len(tokens) - hash_block + 1, hash_block):
+        parent = chain_hash(parent, tokens[start : start + hash_block])
+        hashes.append(parent)
+
+
+@lru_cache(maxsize=64)
+def _words(tokens: tuple[int, ...], salt: str) -> Words:
+    return prefix_words(tokens, salt)
 
 
 class LiveRequest:
@@ -31,13 +53,12 @@ class LiveRequest:
         self.num_prompt_tokens = len(spec.prompt)
         self.num_computed_tokens = 0
         self.status = RequestStatus.WAITING
-        self.block_hashes: list[bytes] = []
+        self.block_hashes = list(prompt_hashes(spec.prompt, spec.salt, hash_block))
         self.in_flight = 0
         """Tokens sampled by steps whose results have not arrived."""
         self.was_scheduled = False
         self._hash_block = hash_block
-        self.prefix: Words = prefix_words([*spec.prompt, *spec.output], spec.salt)
-        self._extend_hashes()
+        self.prefix = _words((*spec.prompt, *spec.output), spec.salt)
 
     @property
     def num_tokens(self) -> int:
@@ -57,12 +78,5 @@ class LiveRequest:
     def append_output(self) -> bool:
         """The next token of the answer arrives; True if it is the stop token."""
         self.token_ids.append(self.spec.output[self.num_output_tokens])
-        self._extend_hashes()
+        extend_hashes(self.block_hashes, self.token_ids, self.salt, self._hash_block)
         return self.num_output_tokens == len(self.spec.output)
-
-    def _extend_hashes(self) -> None:
-        size = self._hash_block
-        parent = self.block_hashes[-1] if self.block_hashes else self.salt.encode()
-        for start in range(len(self.block_hashes) * size, self.num_tokens - size + 1, size):
-            parent = chain_hash(parent, self.token_ids[start : start + size])
-            self.block_hashes.append(parent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from kvconform.case import Case
@@ -30,6 +31,7 @@ _SPARE_STEPS = 200
 """Steps beyond those that computing every token takes, before a request counts as stuck."""
 
 
+@lru_cache(maxsize=64)
 def prompt_tokens(count: int, branch: int = 0) -> tuple[int, ...]:
     """A fixed prompt of ``count`` tokens; another ``branch`` differs from the first token on."""
     return tuple((position * 7919 + branch * 104729 + 13) % 50021 for position in range(count))
