@@ -69,12 +69,15 @@ def test_list_counts_cases(project: Project) -> None:
     project.matrix("one", "pass", "fail")
     done = project.command("list", "one.yaml", "--templates", TEMPLATES)
     assert (done.code, done.err) == (0, "")
-    assert done.out == """\
+    assert (
+        done.out
+        == """\
 matrix    cases  scenario  clauses       title
 one.yaml      2  faults    LIF-1, TRM-1  Scripted
 
 1 matrix, 2 cases
 """
+    )
 
 
 def test_list_capabilities(capsys: pytest.CaptureFixture[str]) -> None:

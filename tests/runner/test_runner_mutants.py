@@ -76,7 +76,9 @@ def test_the_kill_table(scripted: Project, capsys: pytest.CaptureFixture[str]) -
     words = ["m.yaml", "--templates", str(TEMPLATES), "--device", "cpu"]
     assert main(["mutants", *words]) == 1
     captured = capsys.readouterr()
-    assert captured.out == """\
+    assert (
+        captured.out
+        == """\
 mutant              declared  failed  clauses that failed  verdict       fault
 scripted:faulty     LIF-1        1/2  LIF-1                killed        One fails.
 scripted:connector  LIF-1        0/2  -                    survived      None fails.
@@ -84,6 +86,7 @@ scripted:wrong      COV-1        1/2  LIF-1                wrong clause  Another
 
 mutants: 1 killed, 1 survived, 1 by the wrong clause
 """
+    )
     assert sorted(captured.err.splitlines()) == [
         "scripted:connector: 0 of 2 cases failed",
         "scripted:connector: 0 of 2 cases failed",
@@ -98,9 +101,13 @@ def test_mutants_are_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     """With or without their provider's name."""
     words = ["m.yaml", "--templates", str(TEMPLATES), "--device", "cpu"]
     assert main(["mutants", "faulty", *words]) == 0
-    assert capsys.readouterr().out.endswith("mutants: 1 killed, 0 survived, 0 by the wrong clause\n")
+    assert capsys.readouterr().out.endswith(
+        "mutants: 1 killed, 0 survived, 0 by the wrong clause\n"
+    )
     assert main(["mutants", "scripted:nosuch", *words]) == 2
-    assert "no mutant is named 'scripted:nosuch'; there are scripted:faulty" in capsys.readouterr().err
+    assert (
+        "no mutant is named 'scripted:nosuch'; there are scripted:faulty" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.usefixtures("scripted")

@@ -46,14 +46,16 @@ def test_a_failure_shows_the_stages_text_and_the_template_line(rendered: Project
     """No line of the suite's own code stands between the user and the failure."""
     done = pytest_in(rendered, "out", *OURS, "-k", "fail")
     assert done.code == 1
-    assert f"""\
-____________________________ test_faults[act.fail] _____________________________
+    assert (
+        f"""
 m[act.fail] fails
   LIF-1 no-exception
 
 {rendered.folder}/out/test_m.py:16: in test_faults
     stage.conclude()
-""" in done.out
+"""
+        in done.out
+    )
     assert "plugin.py" not in done.out
 
 
@@ -107,7 +109,9 @@ def test_records_are_written_once_by_the_controller(
         "end": 1,
     }
     assert events[0]["cases"] == len(events[1]["cases"]) == 7
-    failed = next(event for event in events if event.get("case") == "m[act.fail]" and "axes" in event)
+    failed = next(
+        event for event in events if event.get("case") == "m[act.fail]" and "axes" in event
+    )
     assert failed["trace"] == ["step 1: request a enters", "step 2: fail"]
     assert failed["checks"][0]["got"] == "ValueError: 7 is no block"
 

@@ -117,7 +117,8 @@ def test_an_unfinished_last_line_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{", "[]", "3", '{"event":"nosuch"}', '{"event":"case"}', '{"event":"run","format":99}']
+    "line",
+    ["{", "[]", "3", '{"event":"nosuch"}', '{"event":"case"}', '{"event":"run","format":99}'],
 )
 def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: str) -> None:
     """Anything but a killed writer's half line is told with file:line."""
@@ -190,7 +191,9 @@ def test_the_whole_summary() -> None:
         ),
         in_full=1,
     )
-    assert text == """\
+    assert (
+        text
+        == """\
 connector vendor:x 2.0, engine built-in, device cpu, contract revision 1
 
 checks by clause
@@ -223,6 +226,7 @@ not run (the run ended before them)
   m[gone]
 
 kvconform: 1 passed, 3 failed, 1 n/a, 0 untestable, 1 errors, 1 not run"""
+    )
 
 
 def test_a_long_trace_shows_its_end() -> None:

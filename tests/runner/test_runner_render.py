@@ -36,7 +36,9 @@ def test_a_module_is_thin_and_readable(
     """The whole module: title, rows from the file beside it, the scenario's steps."""
     monkeypatch.chdir(tmp_path)
     render_to(tmp_path / "out", project.matrix("two-cases", "pass", "fail"))
-    assert (tmp_path / "out" / "test_two_cases.py").read_text(encoding="utf-8") == '''\
+    assert (
+        (tmp_path / "out" / "test_two_cases.py").read_text(encoding="utf-8")
+        == '''\
 """two-cases: Scripted (rendered from two_cases.yaml; do not edit)"""
 
 from pathlib import Path
@@ -54,11 +56,20 @@ def test_faults(stage):
     if stage.act() != "forget":
         stage.conclude()
 '''
+    )
 
 
 @pytest.mark.parametrize(
     "title",
-    ['"""', "'''", '""" + __import__("os").system("false") + """', "\\", "\\u0022\\u0022", '"', "x\\"],
+    [
+        '"""',
+        "'''",
+        '""" + __import__("os").system("false") + """',
+        "\\",
+        "\\u0022\\u0022",
+        '"',
+        "x\\",
+    ],
 )
 def test_titles_cannot_become_code(project: Project, tmp_path: Path, title: str) -> None:
     """Quotes and backslashes of a matrix lose their meaning in text for readers."""

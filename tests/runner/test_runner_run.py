@@ -19,9 +19,7 @@ from runner_project import CONNECTOR, TEMPLATES, Project
 def outcomes(path: Path) -> dict[str, str]:
     """Outcome by the act of the case, from a records file."""
     events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {
-        event["axes"]["act"]: event["outcome"] for event in events if event["event"] == "case"
-    }
+    return {event["axes"]["act"]: event["outcome"] for event in events if event["event"] == "case"}
 
 
 def detail(path: Path, case: str) -> str:
@@ -39,7 +37,9 @@ def test_a_clean_run_in_full(project: Project) -> None:
     project.matrix("good", "pass", "pass2")
     done = project.run("good.yaml")
     assert (done.code, done.err) == (0, "")
-    assert done.out == """\
+    assert (
+        done.out
+        == """\
 connector scripted:connector 1.2, engine built-in, device cpu, contract revision 1
 
 checks by clause
@@ -49,6 +49,7 @@ checks by clause
 
 kvconform: 2 passed, 0 failed, 0 n/a, 0 untestable, 0 errors
 """
+    )
 
 
 def test_a_failure_in_full(project: Project) -> None:
@@ -56,7 +57,8 @@ def test_a_failure_in_full(project: Project) -> None:
     project.matrix("bad", "pass", "fail")
     done = project.run("bad.yaml", "--connector-config", "size=4")
     assert (done.code, done.err) == (1, "")
-    assert f"""
+    assert (
+        f"""
 failure 1 of 1: bad[act.fail]
   connector  scripted:connector 1.2
   LIF-1      The connector's methods return what the port says and raise nothing. (engine death)
@@ -72,7 +74,9 @@ failure 1 of 1: bad[act.fail]
 --templates {TEMPLATES} --case 'bad[act.fail]'
 
 kvconform: 1 passed, 1 failed, 0 n/a, 0 untestable, 0 errors
-""" in done.out
+"""
+        in done.out
+    )
 
 
 def test_the_reproduction_line_runs_that_case_alone(project: Project) -> None:
@@ -106,21 +110,22 @@ def test_hangs_and_crashes_fail_and_the_others_still_run(project: Project, tmp_p
     assert detail(records, "wild[act.exit]") == "native crash: exit status 3"
     assert detail(records, "wild[act.segfault]") == "native crash: SIGSEGV"
     assert "in string_at" in done.out  # where it crashed
-    assert done.err == """\
+    assert (
+        done.err
+        == """\
 wild[act.hang]: hang, the test process is started again
 wild[act.exit]: crash (exit status 3), the test process is started again
 wild[act.segfault]: crash (SIGSEGV), the test process is started again
-wild[act.interrupt]: crash (exit status 2), the test process is started again
+wild[act.interrupt]: crash (the case ended the test session), the test process is started again
 """
+    )
 
 
 def test_hangs_and_crashes_in_parallel_workers(project: Project, tmp_path: Path) -> None:
     """The same verdicts under pytest-xdist; nobody else is blamed."""
     pytest.importorskip("xdist")
     project.matrix("wild", "hang", "exit", "pass", "segfault", "fail", "pass2", "unclaimed")
-    done = project.run(
-        "wild.yaml", "--case-timeout", "3", "--records", "r.jsonl", "--", "-n", "2"
-    )
+    done = project.run("wild.yaml", "--case-timeout", "3", "--records", "r.jsonl", "--", "-n", "2")
     assert done.code == 1
     assert outcomes(tmp_path / "r.jsonl") == {
         "hang": "fail",
@@ -158,7 +163,9 @@ def test_a_run_that_measured_nothing_is_not_green(project: Project) -> None:
     project.matrix("unclaimed", "unclaimed", "refuse")
     done = project.run("unclaimed.yaml")
     assert done.code == 5
-    assert done.out == """\
+    assert (
+        done.out
+        == """\
 connector scripted:connector 1.2, engine built-in, device cpu, contract revision 1
 
 not applicable, by capability
@@ -167,6 +174,7 @@ not applicable, by capability
 
 kvconform: 0 passed, 0 failed, 2 n/a, 0 untestable, 0 errors
 """
+    )
 
 
 def test_untestable_counts_as_a_failure(project: Project) -> None:
@@ -227,8 +235,16 @@ def test_junit_comes_from_the_records(project: Project, tmp_path: Path) -> None:
         (["nosuch.yaml"], 2, "no file, folder or shipped matrix is named 'nosuch.yaml'"),
         (["m.yaml", "--connector", "nosuch"], 2, "no connector is named 'nosuch'"),
         (["m.yaml", "--connector", "scripted:conector"], 2, "did you mean connector?"),
-        (["m.yaml", "--connector", "dies:x"], 2, "the test process ended (SIGSEGV) while it loaded"),
-        (["m.yaml", "--connector", "broken:x"], 2, "importing broken failed: ValueError: no licence"),
+        (
+            ["m.yaml", "--connector", "dies:x"],
+            2,
+            "the test process ended (SIGSEGV) while it loaded",
+        ),
+        (
+            ["m.yaml", "--connector", "broken:x"],
+            2,
+            "importing broken failed: ValueError: no licence",
+        ),
         (["m.yaml", "--case", "m[act.pas]"], 2, "did you mean m[act.pass]?"),
         (["m.yaml", "--connector-config", "size"], 2, "must be KEY=VALUE"),
         (["m.yaml", "--connector-config", "a=1", "--connector-config", "a=2"], 2, "given twice"),
@@ -289,7 +305,7 @@ def test_a_process_that_does_not_exit_is_ended(project: Project) -> None:
     project.matrix("m", "linger")
     done = project.run("m.yaml", "--case-timeout", "2")
     assert done.code == 0
-    assert done.err == "the test process did not exit after the last case and was killed\n"
+    assert done.err == "the test process did not exit after its last word and was killed\n"
 
 
 def start(project: Project, tmp_path: Path) -> tuple[subprocess.Popen[str], int]:

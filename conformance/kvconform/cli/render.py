@@ -25,7 +25,8 @@ def execute(options: argparse.Namespace) -> int:
     """Render and say what was written."""
     templates = tuple(folder.absolute() for folder in options.templates)
     folder = render(load(options), options.output, templates=templates)
-    say(f"{count(len(folder.modules), 'module', 'modules')}, "
+    say(
+        f"{count(len(folder.modules), 'module', 'modules')}, "
         f"{count(folder.cases, 'case', 'cases')}: pytest {folder.path}"
     )
     return 0

@@ -144,19 +144,21 @@ class Supervisor:
                 return
             if self._cancelled():
                 raise KeyboardInterrupt
+            idle = now - watch.last_event
+            if self.journal.sessions_ended > watch.sessions_before:
+                if idle > _LINGER_SECONDS:
+                    watch.stuck = "the test process did not exit after its last word and was killed"
+                    self._progress.note(watch.stuck)
+                    return
+                time.sleep(_POLL_SECONDS)
+                continue
             running = self.journal.running
             watch.started = {case: watch.started.get(case, now) for case in running}
             limit = self._request.case_seconds
             watch.hung = tuple(case for case, at in watch.started.items() if now - at > limit)
             if watch.hung:
                 return
-            idle = now - watch.last_event
-            if self.journal.sessions_ended > watch.sessions_before:
-                if idle > min(_LINGER_SECONDS, limit):
-                    watch.stuck = "the test process did not exit after the last case and was killed"
-                    self._progress.note(watch.stuck)
-                    return
-            elif not running and idle > (limit if watch.heard else max(limit, _START_SECONDS)):
+            if not running and idle > (limit if watch.heard else max(limit, _START_SECONDS)):
                 watch.stuck = f"the test process did nothing for {idle:.0f} s and was killed"
                 return
             time.sleep(_POLL_SECONDS)
@@ -180,7 +182,8 @@ class Supervisor:
         elif not watch.hung and len(self.journal.running) == 1:
             # Of several that ran side by side nobody knows which one it was: they run again.
             (case,) = self.journal.running
-            how = child.describe_end()
+            ended = self.journal.sessions_ended > watch.sessions_before
+            how = "the case ended the test session" if ended else child.describe_end()
             records.append(crash_record(self._index.case(case), connector, how, child.stack()))
             self._progress.note(f"{case}: crash ({how}), the test process is started again")
         self._append(records)
