@@ -195,7 +195,7 @@ def pytest_runtest_makereport(
             ("clause", ",".join(record.clauses)),
             ("matrix", record.source),
         ]
-    if ended or report.when == "teardown":
+    if ended or not report.passed:
         report.kvconform_record = plain(record.to_json())  # type: ignore[attr-defined]
     return report
 
