@@ -23,6 +23,7 @@ class Progress:
         self._terminal = stream.isatty()
         self._last = time.monotonic()
         self._drawn = False
+        self._shown = ""
 
     def update(self, journal: Journal) -> None:
         """Show what ``journal`` says by now, if it is time to."""
@@ -33,6 +34,9 @@ class Progress:
             return
         self._last = now
         text = self._text(journal)
+        if text == self._shown and self._terminal:
+            return
+        self._shown = text
         if self._terminal:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write("\r\x1b[K" + text[:width])
@@ -65,3 +69,4 @@ class Progress:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
             self._drawn = False
+            self._shown = ""
