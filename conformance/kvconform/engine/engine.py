@@ -82,7 +82,7 @@ class Engine:
             layout, self._allocator, self._connector.scheduler, self.events.append
         )
         self._ranks = []
-        self._reports = []
+        self._reports: list[ReportQueue[StepResult]] = []
         for memory, gate, worker in zip(
             self._memories, self._gates, self._connector.workers, strict=True
         ):

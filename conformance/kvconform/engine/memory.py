@@ -9,8 +9,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kvconform.engine.pattern import POISON_BYTE, Lane, Owners, Words, position_of, slot_words
-from kvconform.ports import NULL_BLOCK, Layout
+from kvconform.engine.pattern import (
+    POISON_BYTE,
+    Lane,
+    Owners,
+    Words,
+    lane_of,
+    position_of,
+    slot_words,
+)
+from kvconform.ports import NULL_BLOCK, Layout, LayoutError
 
 _POISON = int.from_bytes(bytes([POISON_BYTE]) * 8, "little", signed=True)
 
@@ -37,20 +45,32 @@ class Difference:
 
 
 class RankMemory:
-    """KV caches of one rank: for each layer a uint8 tensor of (num_blocks, page_bytes)."""
+    """KV caches of one rank: for each layer a uint8 tensor of (num_blocks, page_bytes).
 
-    def __init__(self, layout: Layout, rank: int, device: str, owners: Owners) -> None:
+    With ``overlaid`` the layers of equal number of all groups share one tensor, as engines lay
+    them out: a block id then has one group's bytes at a time.  All pages must be equal in size.
+    """
+
+    def __init__(
+        self, layout: Layout, rank: int, device: str, owners: Owners, *, overlaid: bool = False
+    ) -> None:
         self.layout = layout
         self.rank = rank
         self._owners = owners
         self.caches: dict[str, torch.Tensor] = {}
         self._views: list[list[torch.Tensor]] = []
+        self._tensors: list[torch.Tensor] = []
+        if overlaid and len({group.page_bytes for group in layout.groups}) > 1:
+            raise LayoutError("groups whose pages differ in size cannot share their memory")
         for group in layout.groups:
             views = []
-            for name in group.layer_names():
-                cache = torch.full(
-                    (layout.num_blocks, group.page_bytes), POISON_BYTE, dtype=torch.uint8, device=device
-                )
+            for layer, name in enumerate(group.layer_names()):
+                if not overlaid or layer == len(self._tensors):
+                    shape = (layout.num_blocks, group.page_bytes)
+                    self._tensors.append(
+                        torch.full(shape, POISON_BYTE, dtype=torch.uint8, device=device)
+                    )
+                cache = self._tensors[layer if overlaid else -1]
                 self.caches[name] = cache
                 words = group.slot_bytes // 8
                 views.append(
@@ -63,7 +83,7 @@ class RankMemory:
         ids = torch.tensor(sorted(blocks), dtype=torch.long)
         if not len(ids):
             return
-        for cache in self.caches.values():
+        for cache in self._tensors:
             cache.view(torch.int64).index_fill_(0, ids.to(cache.device), _POISON)
 
     def write(self, group: int, row: Sequence[int], prefix: Words, tokens: range) -> None:
@@ -100,10 +120,15 @@ class RankMemory:
         return len(positions), None
 
     def block_index(self, group: int, block: int) -> int:
-        """Block index that the bytes in a block name themselves, -1 if they are nobody's."""
+        """Block index that the bytes in a block name themselves, -1 if they are not the group's."""
         slot = self._views[group][0][block, 0].cpu().numpy().view(np.uint64)
-        position = int(position_of(slot))
+        position = int(position_of(slot)) if lane_of(slot) == self._lane(group, 0) else -1
         return -1 if position < 0 else position // self.layout.groups[group].block_size
+
+    def group_of(self, block: int) -> int:
+        """Group whose bytes an overlaid block holds, judged by its first slot; -1 for nobody's."""
+        lane = lane_of(self._views[0][0][block, 0].cpu().numpy().view(np.uint64))
+        return lane.group if lane is not None else -1
 
     def _lane(self, group: int, layer: int) -> Lane:
         return Lane(group=group, layer=layer, rank=self.rank)

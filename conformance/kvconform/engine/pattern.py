@@ -69,6 +69,14 @@ def position_of(words: Words) -> NDArray[np.int64]:
     return np.where(known, (words[..., 1] >> np.uint64(32)).astype(np.int64), -1)
 
 
+def lane_of(slot: Words) -> Lane | None:
+    """The lane that one slot names in its descriptor; None if it is no slot of ours."""
+    tag = int(slot[1]) & 0xFFFFFFFF
+    if tag & 0xFF != _MARK:
+        return None
+    return Lane(group=tag >> 24, layer=tag >> 16 & 0xFF, rank=tag >> 8 & 0xFF)
+
+
 @dataclass(slots=True)
 class Owners:
     """Names the owner of a stray slot."""
@@ -85,11 +93,9 @@ class Owners:
             return "nobody's: poison of a block that was never filled"
         if not slot.any():
             return "nobody's: zeros"
-        position = int(position_of(slot))
-        if position < 0:
+        position, lane = int(position_of(slot)), lane_of(slot)
+        if lane is None:
             return "nobody's: bytes that no step wrote"
-        tag = int(slot[1]) & 0xFFFFFFFF
-        lane = Lane(group=tag >> 24, layer=tag >> 16 & 0xFF, rank=tag >> 8 & 0xFF)
         where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
         for request, prefix in self._prefixes.items():
             if position < len(prefix):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from kvconform.ports import Direction, StepResult, TransferJob
+from kvconform.ports import Direction, TransferJob
 
 
 @dataclass(slots=True)
@@ -60,11 +61,14 @@ class Gate:
             self._done.append((copy.job.job_id, True))
 
 
-class ReportQueue:
+Report = TypeVar("Report")
+
+
+class ReportQueue(Generic[Report]):
     """Reports of one rank on their way to the scheduler side, at most one a step."""
 
     def __init__(self) -> None:
-        self._queue: deque[StepResult] = deque()
+        self._queue: deque[Report] = deque()
         self.held = False
 
     @property
@@ -72,10 +76,10 @@ class ReportQueue:
         """Whether a report has not arrived."""
         return bool(self._queue)
 
-    def send(self, result: StepResult) -> None:
+    def send(self, result: Report) -> None:
         """A rank reports."""
         self._queue.append(result)
 
-    def arrive(self) -> StepResult | None:
+    def arrive(self) -> Report | None:
         """The report that arrives now, if any."""
         return self._queue.popleft() if self._queue and not self.held else None
