@@ -71,7 +71,7 @@ class StoreMask:
     """Which chunks are worth storing: those that a lookup can use at an alignment boundary.
 
     An alignment boundary is where the ready chunks of all full-attention groups can end
-    together.  Without such a group every chunk is worth it.
+    together; without such a group that is at every hash block.
     """
 
     demands: tuple[GroupDemand, ...]
@@ -88,10 +88,14 @@ class StoreMask:
     def wants(self, group: int, chunk: int) -> bool:
         """Whether chunk ``chunk`` of ``group`` is worth storing."""
         demand = self.demands[group]
-        if demand.is_full or not any(other.is_full for other in self.demands):
+        kept = self.kept_below(demand)
+        if demand.is_full:
             return True
+        if not any(other.is_full for other in self.demands):
+            return kept > 0 or (demand.group.eagle and chunk > 0)
         start, end = chunk * demand.chunk, (chunk + 1) * demand.chunk
-        if self._boundary_within(start + 1, end + self.kept_below(demand)):
+        # A window of one token reads the query's own position only, and keeps nothing.
+        if kept and self._boundary_within(start + 1, end + kept):
             return True
         return demand.group.eagle and self._boundary_within(start - demand.chunk + 1, start + 1)
 
