@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,7 @@ def stage(request: pytest.FixtureRequest, row: Any) -> Iterator[Any]:
     from kvconform import stage as stages  # noqa: PLC0415 - torch loads when the first case runs
 
     __tracebackhide__ = True
+    _one_thread()
     session = request.config.stash[_SESSION]
     request.node.stash[_CASE] = None
     case: Case = row.case()
@@ -327,6 +329,14 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, object]:
         except ValueError:
             settings[key] = text
     return settings
+
+
+@cache
+def _one_thread() -> None:
+    """Copies here are many and tiny: threads would cost more than they bring."""
+    import torch  # noqa: PLC0415 - torch loads when the first case runs
+
+    torch.set_num_threads(1)
 
 
 def _device(asked: str) -> str:

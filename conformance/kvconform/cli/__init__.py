@@ -13,14 +13,21 @@ import traceback
 from collections.abc import Sequence
 
 from kvconform import __version__
-from kvconform.cli import check, list_, mutants, render, run
+from kvconform.cli import bench, check, list_, mutants, render, run
 from kvconform.cli.command import Command
 from kvconform.ports import KvconformError
 from kvconform.run.supervisor import TestProcessError
 
 COMMANDS: dict[str, Command] = {
     command.name: command
-    for command in (run.COMMAND, render.COMMAND, list_.COMMAND, check.COMMAND, mutants.COMMAND)
+    for command in (
+        run.COMMAND,
+        render.COMMAND,
+        list_.COMMAND,
+        check.COMMAND,
+        mutants.COMMAND,
+        bench.COMMAND,
+    )
 }
 
 USAGE_ERROR = 2
