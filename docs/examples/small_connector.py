@@ -1,0 +1,158 @@
+# ruff: noqa: ARG001, ARG002, D101, D102, D103, INP001 - one file to read; docs/connector.md explains it
+"""A complete small connector: complete chunks of every group go to host memory and come back.
+
+Both directions are synchronous.  A store runs in ``wait_for_save`` of the step that completed
+the chunk, so no block changes its owner while it is read.  A load runs in ``start_load_kv``.
+Nothing is ever evicted.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import torch
+
+from kvconform.ports import (
+    BlockTable,
+    Capability,
+    ChunkControl,
+    GroupKind,
+    Layout,
+    Request,
+    ScheduledRequest,
+    SchedulerSide,
+    Setting,
+    Step,
+    StepResult,
+    WorkerSide,
+)
+
+Key = tuple[int, bytes]  # group, hash of all tokens up to the chunk's end
+
+
+class Meta(NamedTuple):  # from the scheduler side to every rank
+    number: int
+    stores: list[tuple[Key, list[int]]]  # chunk, pool blocks that hold it
+    loads: list[tuple[Key, int, int]]  # chunk, row of its stored blocks, pool block to fill
+
+
+class SmallScheduler(SchedulerSide):
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.first_block: dict[Key, int] = {}  # stored or on the way: the first block it holds
+        self.ready: set[Key] = set()  # stored on every rank
+        self.in_flight: dict[int, tuple[list[Key], set[int]]] = {}  # step: its stores, ranks done
+        self.loads: list[tuple[Key, int, int]] = []
+
+    def key(self, request: Request, group: int, chunk: int) -> Key | None:
+        last = (chunk + 1) * self.layout.chunk_tokens(group) // self.layout.hash_block - 1
+        return (group, request.block_hashes[last]) if last < len(request.block_hashes) else None
+
+    def get_num_new_matched_tokens(
+        self, request: Request, num_computed_tokens: int
+    ) -> tuple[int | None, bool]:
+        step = self.layout.hash_block
+        longest = (len(request.token_ids) - 1) // step * step  # one token is left to compute
+        for boundary in range(longest, num_computed_tokens, -step):
+            groups = range(len(self.layout.groups))
+            if all(self.serves(request, g, num_computed_tokens, boundary) for g in groups):
+                return boundary - num_computed_tokens, False
+        return 0, False
+
+    def serves(self, request: Request, group: int, local: int, boundary: int) -> bool:
+        """Whether all that the engine makes room for at ``boundary`` is here."""
+        spec, size = self.layout.groups[group], self.layout.chunk_tokens(group)
+        start = local
+        if spec.kind is GroupKind.SLIDING:
+            start = max(local, boundary - (spec.window - 1) - spec.extra_retained)
+        for chunk in range(start // size, -(-boundary // size)):
+            key = self.key(request, group, chunk)
+            first_needed = max(0, start - chunk * size) // spec.block_size
+            if key is None or key not in self.ready or self.first_block[key] > first_needed:
+                return False
+        return True
+
+    def update_state_after_alloc(
+        self, request: Request, blocks: BlockTable, num_external_tokens: int
+    ) -> None:
+        local, per_chunk = blocks.num_local_tokens, self.layout.blocks_per_chunk
+        for group, spec in enumerate(self.layout.groups):
+            end = -(-(local + num_external_tokens) // spec.block_size)
+            for index, block in blocks.held(group, local // spec.block_size, end):
+                if key := self.key(request, group, index // per_chunk):
+                    self.loads.append((key, index % per_chunk - self.first_block[key], block))
+
+    def build_connector_meta(self, step: Step) -> Meta:
+        stores = [store for scheduled in step.scheduled for store in self.stores(scheduled)]
+        self.in_flight[step.number] = [key for key, _ in stores], set()
+        loads, self.loads = self.loads, []
+        return Meta(step.number, stores, loads)
+
+    def stores(self, scheduled: ScheduledRequest) -> Iterator[tuple[Key, list[int]]]:
+        """New chunks that are complete after this step, and the blocks that still hold them."""
+        request, per_chunk = scheduled.request, self.layout.blocks_per_chunk
+        limit = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
+        if self.layout.prompt_only:
+            limit = min(limit, request.num_prompt_tokens)
+        for group in range(len(self.layout.groups)):
+            for chunk in range(limit // self.layout.chunk_tokens(group)):
+                key, start = self.key(request, group, chunk), chunk * per_chunk
+                held = scheduled.table.held(group, start, start + per_chunk)
+                if held and key is not None and key not in self.first_block:
+                    self.first_block[key] = held[0][0] - start  # earlier ones left the window
+                    yield key, [block for _, block in held]
+
+    def update_connector_output(self, result: StepResult) -> None:
+        keys, ranks = self.in_flight.get(result.worker_meta, ([], set()))
+        ranks.add(result.rank)
+        if len(ranks) == self.layout.world:
+            self.ready.update(keys)
+            self.in_flight.pop(result.worker_meta, None)
+
+    def request_finished(self, request: Request, blocks: BlockTable) -> tuple[bool, None]:
+        return False, None  # its blocks may be taken again: no copy reads them any more
+
+    def reset_cache(self) -> None:
+        self.first_block, self.ready, self.in_flight = {}, set(), {}
+
+
+class SmallWorker(WorkerSide):
+    def __init__(self, layout: Layout) -> None:
+        self.layers = [group.layer_names() for group in layout.groups]
+        self.memory: dict[tuple[str, Key], torch.Tensor] = {}  # (layer, chunk): stored blocks
+        self.metadata: Meta
+
+    def register_kv_caches(self, kv_caches: Mapping[str, torch.Tensor]) -> None:
+        self.caches = kv_caches
+
+    def start_load_kv(self) -> None:
+        for key, row, block in self.metadata.loads:
+            for layer in self.layers[key[0]]:
+                self.caches[layer][block] = self.memory[layer, key][row].to(self.caches[layer].device)
+
+    def wait_for_save(self) -> None:
+        for key, blocks in self.metadata.stores:
+            self.store(key, blocks)
+
+    def store(self, key: Key, blocks: list[int]) -> None:
+        for layer in self.layers[key[0]]:
+            self.memory[layer, key] = self.caches[layer][blocks].cpu()
+
+    def get_finished(self, finished_request_ids: set[str]) -> tuple[set[str], set[str]]:
+        return set(), set()  # no request's blocks are kept, and no load spans steps
+
+    def build_connector_worker_meta(self) -> int:
+        return self.metadata.number  # the stores of this step are complete on this rank
+
+
+class SmallConnector:
+    capabilities = frozenset({Capability.LONGEST_HIT})
+    chunk_control: ChunkControl | None = None
+
+    def __init__(self, layout: Layout) -> None:
+        self.scheduler = SmallScheduler(layout)
+        self.workers = [SmallWorker(layout) for _ in range(layout.world)]
+        self.chunk_tokens = layout.chunk_tokens
+
+
+def make_connector(layout: Layout, setting: Setting) -> SmallConnector:
+    return SmallConnector(layout)
