@@ -65,7 +65,7 @@ class ReferenceConnector:
 
     def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
         """What is worth storing."""
-        return StoreMask.of(demands)
+        return StoreMask(demands=tuple(demands), hash_block=self.layout.hash_block)
 
     def make_scheduler(
         self, demands: Sequence[GroupDemand], manager: ChunkManager

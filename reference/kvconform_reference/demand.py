@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvconform.ports import Group, GroupKind, Layout
@@ -57,6 +57,16 @@ class GroupDemand:
             return range(end)
         return range(max(0, end - max(self.run_chunks, self.load_chunks(boundary))), end)
 
+    def needed_at_end(self, boundary: int) -> range:
+        """The same for a boundary at a chunk's end, found below a broken chunk."""
+        end = boundary // self.chunk
+        return range(max(0, end - self.run_chunks), end)
+
+    def below(self, boundary: int, broken: int) -> int:
+        """The longest boundary below ``boundary`` that does not need chunk ``broken``."""
+        del boundary
+        return broken * self.chunk
+
     def first_token(self, boundary: int) -> int:
         """The oldest token that a hit of ``boundary`` tokens needs."""
         return 0 if self.is_full else max(0, boundary - self.reach)
@@ -64,6 +74,34 @@ class GroupDemand:
     def tail(self, boundary: int) -> int | None:
         """The chunk of a draft group that must be ready beyond the boundary, and is dropped."""
         return cdiv(boundary, self.chunk) if self.group.eagle else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkedLocalDemand(GroupDemand):
+    """Attention restarts at multiples of ``attention_chunk``: there, nothing older is needed."""
+
+    @property
+    def reach(self) -> int:
+        """Tokens below a boundary that are kept at most."""
+        return self.group.attention_chunk
+
+    def first_token(self, boundary: int) -> int:
+        """The start of the boundary's attention chunk."""
+        return boundary - boundary % self.group.attention_chunk
+
+    def needed(self, boundary: int) -> range:
+        """Chunk indices from the start of the attention chunk on; none at its start."""
+        first = self.first_token(boundary)
+        end = cdiv(boundary, self.chunk)
+        return range(first // self.chunk, end) if first < boundary else range(end, end)
+
+    def needed_at_end(self, boundary: int) -> range:
+        """No different: what is below a broken chunk may be the start of an attention chunk."""
+        return self.needed(boundary)
+
+    def below(self, boundary: int, broken: int) -> int:
+        """Below the broken chunk, or at the start of the attention chunk if that is later."""
+        return max(broken * self.chunk, self.first_token(boundary))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +113,7 @@ class StoreMask:
     """
 
     demands: tuple[GroupDemand, ...]
-
-    @classmethod
-    def of(cls, demands: Sequence[GroupDemand]) -> StoreMask:
-        """The mask over all groups."""
-        return cls(demands=tuple(demands))
+    hash_block: int
 
     def kept_below(self, demand: GroupDemand) -> int:
         """Tokens below an alignment boundary whose chunks are kept."""
@@ -88,29 +122,21 @@ class StoreMask:
     def wants(self, group: int, chunk: int) -> bool:
         """Whether chunk ``chunk`` of ``group`` is worth storing."""
         demand = self.demands[group]
-        kept = self.kept_below(demand)
         if demand.is_full:
             return True
-        if not any(other.is_full for other in self.demands):
-            return kept > 0 or (demand.group.eagle and chunk > 0)
         start, end = chunk * demand.chunk, (chunk + 1) * demand.chunk
-        # A window of one token reads the query's own position only, and keeps nothing.
-        if kept and self._boundary_within(start + 1, end + kept):
+        needing = self._alignments(start + 1, end + self.kept_below(demand))
+        if any(demand.first_token(boundary) < min(boundary, end) for boundary in needing):
             return True
-        return demand.group.eagle and self._boundary_within(start - demand.chunk + 1, start + 1)
+        return demand.group.eagle and any(self._alignments(start - demand.chunk + 1, start + 1))
 
-    def _boundary_within(self, start: int, stop: int) -> bool:
-        """Whether an alignment boundary lies in ``[start, stop)``."""
-        sizes = [demand.chunk for demand in self.demands if demand.is_full]
-        return any(
-            self._is_alignment(boundary, size, sizes)
-            for size in sizes
-            for boundary in range(cdiv(max(1, start), size) * size, stop, size)
-        )
-
-    @staticmethod
-    def _is_alignment(boundary: int, size: int, sizes: list[int]) -> bool:
-        return all(cdiv(boundary, other) * other < boundary + size for other in sizes)
+    def _alignments(self, start: int, stop: int) -> Iterator[int]:
+        """Alignment boundaries in ``[start, stop)``."""
+        sizes = [demand.chunk for demand in self.demands if demand.is_full] or [self.hash_block]
+        for size in sizes:
+            for boundary in range(cdiv(max(1, start), size) * size, stop, size):
+                if all(cdiv(boundary, other) * other < boundary + size for other in sizes):
+                    yield boundary
 
 
 def demands_of(
@@ -118,6 +144,8 @@ def demands_of(
 ) -> tuple[GroupDemand, ...]:
     """One demand for each group of a layout."""
     return tuple(
-        GroupDemand(group=group, chunk=group.block_size * blocks_per_chunk, seed_bound=seed_bound)
+        (ChunkedLocalDemand if group.kind is GroupKind.CHUNKED_LOCAL else GroupDemand)(
+            group=group, chunk=group.block_size * blocks_per_chunk, seed_bound=seed_bound
+        )
         for group in layout.groups
     )

@@ -80,26 +80,25 @@ class Lookup:
         demand = self.demands[group]
         boundary, needed = limit, demand.needed(limit)
         while boundary > local_tokens:
-            broken = self._broken(request, group, boundary, needed, local_tokens)
-            if broken is None:
+            below = self._broken(request, group, boundary, needed, local_tokens)
+            if below is None:
                 return boundary
-            boundary = broken * demand.chunk
-            needed = range(max(0, broken - demand.run_chunks), broken)
+            boundary, needed = below, demand.needed_at_end(below)
         return 0
 
     def _broken(
         self, request: Request, group: int, boundary: int, needed: range, local_tokens: int
     ) -> int | None:
-        """The chunk at whose start the next boundary to try lies; None if none is broken."""
+        """The next boundary to try, below a broken chunk; None if none is broken."""
         demand = self.demands[group]
         tail = demand.tail(boundary)
         if tail is not None and not self._usable(request, group, tail, 0):
-            return tail - 1
+            return (tail - 1) * demand.chunk
         oldest = max(demand.first_token(boundary), local_tokens)
         for chunk in reversed(self._beyond_local(demand, needed, local_tokens)):
             first_block = max(0, oldest - chunk * demand.chunk) // demand.group.block_size
             if not self._usable(request, group, chunk, first_block):
-                return chunk
+                return demand.below(boundary, chunk)
         return None
 
     @staticmethod

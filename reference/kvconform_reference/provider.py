@@ -42,6 +42,10 @@ class Mutant:
         return tuple(MUTANTS)
 
     def describe(self, argument: str) -> Mapping[str, str]:
-        """Version, ``fault`` in one sentence, and the ``clause`` that must catch it."""
+        """Version, ``fault`` in one sentence, and the ``clause`` that must catch it.
+
+        ``cases`` is the exact number of the seed's cases that fail, where it is known.
+        """
         mutant = MUTANTS[argument]
-        return {"version": VERSION, "fault": mutant.fault, "clause": ",".join(mutant.clauses)}
+        told = {"version": VERSION, "fault": mutant.fault, "clause": ",".join(mutant.clauses)}
+        return told if mutant.seed_cases is None else {**told, "cases": str(mutant.seed_cases)}

@@ -52,6 +52,18 @@ def sliding_groups(draw: st.DrawFn, chunk: int, block_size: int, name: str = "sw
 
 
 @st.composite
+def local_groups(draw: st.DrawFn, block_size: int, name: str) -> Group:
+    """A chunked-local group; its attention restarts anywhere on a hash block."""
+    return Group(
+        name=name,
+        kind=GroupKind.CHUNKED_LOCAL,
+        block_size=block_size,
+        attention_chunk=HASH_BLOCK * draw(st.integers(1, 12)),
+        eagle=draw(st.booleans()),
+    )
+
+
+@st.composite
 def layouts(draw: st.DrawFn) -> Layout:
     """One to four groups of unequal blocks, with chunks of one to three blocks.
 
@@ -61,8 +73,11 @@ def layouts(draw: st.DrawFn) -> Layout:
     groups = []
     for position in range(draw(st.integers(1, 4))):
         block_size = HASH_BLOCK * draw(st.sampled_from([1, 2, 3, 5]))
-        if draw(st.booleans()):
+        kind = draw(st.sampled_from(list(GroupKind)))
+        if kind is GroupKind.FULL:
             groups.append(full(f"g{position}", block_size, eagle=draw(st.booleans())))
+        elif kind is GroupKind.CHUNKED_LOCAL:
+            groups.append(draw(local_groups(block_size, f"g{position}")))
         else:
             groups.append(draw(sliding_groups(block_size * per_chunk, block_size, f"g{position}")))
     return Layout(groups=tuple(groups), hash_block=HASH_BLOCK, blocks_per_chunk=per_chunk)

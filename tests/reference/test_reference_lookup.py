@@ -87,7 +87,9 @@ def test_mask_keeps_what_is_reachable(layout, num_tokens):
     later boundaries, whose windows begin in it, are of use.
     """
     oracle = oracle_of(layout)
-    mask = StoreMask.of(demands_of(layout, layout.blocks_per_chunk))
+    mask = StoreMask(
+        demands=demands_of(layout, layout.blocks_per_chunk), hash_block=layout.hash_block
+    )
     kept = {chunk for chunk in oracle.complete_chunks(num_tokens) if mask.wants(*chunk)}
     reach = max((g.window + g.extra_retained for g in layout.groups if g.window < 200), default=0)
     ahead = 200 if any(g.window >= 200 for g in layout.groups) else reach

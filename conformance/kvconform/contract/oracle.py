@@ -45,6 +45,8 @@ def oldest_read(group: Group, query: int) -> int:
     """The oldest token position that the query at position ``query`` attends to."""
     if group.kind is GroupKind.FULL:
         return 0
+    if group.kind is GroupKind.CHUNKED_LOCAL:
+        return query - query % group.attention_chunk
     return max(0, query - group.window + 1)
 
 
@@ -267,7 +269,7 @@ class _TokenLevels:
                 if token < num_tokens:
                     levels[chunk[0]][token] = _Level.MISSING
         groups = oracle.layout.groups
-        order = sorted(range(len(groups)), key=lambda at: groups[at].window or num_tokens)
+        order = sorted(range(len(groups)), key=lambda at: -oldest_retained(groups[at], num_tokens))
         return cls(oracle, levels, tuple(order))
 
     def worst(self, boundary: int, local_tokens: int, *, draft: bool = True) -> _Level:

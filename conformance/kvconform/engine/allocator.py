@@ -17,7 +17,16 @@ def num_skipped_tokens(group: Group, num_computed_tokens: int) -> int:
     """
     if group.kind is GroupKind.FULL:
         return 0
+    if group.kind is GroupKind.CHUNKED_LOCAL:
+        return num_computed_tokens // group.attention_chunk * group.attention_chunk
     return max(0, num_computed_tokens - group.window + 1 - group.extra_retained)
+
+
+def num_unread_tokens(group: Group, num_computed_tokens: int) -> int:
+    """Tokens at the front that no query from ``num_computed_tokens`` on attends to."""
+    if group.kind is GroupKind.SLIDING:
+        return max(0, num_computed_tokens - group.window + 1)
+    return num_skipped_tokens(group, num_computed_tokens)
 
 
 def cdiv(a: int, b: int) -> int:

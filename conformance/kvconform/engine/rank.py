@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kvconform.engine.allocator import Allocator
+from kvconform.engine.allocator import Allocator, num_unread_tokens
 from kvconform.engine.calls import ConnectorBrokeError, call, optional
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.requests import LiveRequest
@@ -91,8 +91,7 @@ class Rank:
         """Compare what the step's queries read from before the step."""
         ranges = []
         for group in self.layout.groups:
-            oldest = max(0, part.start - group.window + 1) if group.window else 0
-            ranges.append(range(oldest, part.start))
+            ranges.append(range(num_unread_tokens(group, part.start), part.start))
         return self._compare(part.request, part.rows, ranges, must_hold=True)
 
     def _compare(

@@ -15,6 +15,8 @@ class GroupKind(StrEnum):
 
     FULL = "full"
     SLIDING = "sliding"
+    CHUNKED_LOCAL = "chunked_local"
+    """Attention restarts at every multiple of ``attention_chunk`` tokens."""
 
 
 class Scheduling(StrEnum):
@@ -32,7 +34,8 @@ class Group:
 
     ``block_size`` is in tokens.  ``window`` (tokens, the query's own position included) and
     ``extra_retained`` (tokens kept below the window for multi-token prediction) are 0 for a
-    full-attention group.  ``slot_bytes`` is the size of one token in one layer.
+    full-attention group.  ``attention_chunk`` (tokens) belongs to chunked-local attention alone
+    and has nothing to do with chunks of offloading.  ``slot_bytes`` is the size of one token in one layer.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Group:
     block_size: int
     window: int = 0
     extra_retained: int = 0
+    attention_chunk: int = 0
     eagle: bool = False
     layers: int = 1
     slot_bytes: int = 16
@@ -53,8 +57,13 @@ class Group:
             raise LayoutError(
                 f"group {self.name!r}: slot_bytes is {self.slot_bytes}, must be a multiple of 8 and >= 16"
             )
-        if self.kind is GroupKind.FULL and (self.window or self.extra_retained):
-            raise LayoutError(f"group {self.name!r}: a full-attention group has no window or extra_retained")
+        if self.kind is not GroupKind.SLIDING and (self.window or self.extra_retained):
+            raise LayoutError(f"group {self.name!r}: a {self.kind} group has no window or extra_retained")
+        if (self.kind is GroupKind.CHUNKED_LOCAL) != (self.attention_chunk > 0):
+            raise LayoutError(
+                f"group {self.name!r}: attention_chunk is {self.attention_chunk}; a chunked_local group "
+                "needs it to be >= 1 token, and no other kind has it"
+            )
         if self.kind is GroupKind.SLIDING and self.window < 1:
             raise LayoutError(f"group {self.name!r}: a sliding group needs window >= 1 token, not {self.window}")
         if self.extra_retained < 0:
@@ -108,6 +117,11 @@ class Layout:
             if group.block_size % self.hash_block:
                 raise LayoutError(
                     f"group {group.name!r}: block_size {group.block_size} is not a multiple of "
+                    f"hash_block {self.hash_block}"
+                )
+            if group.attention_chunk % self.hash_block:
+                raise LayoutError(
+                    f"group {group.name!r}: attention_chunk {group.attention_chunk} is not a multiple of "
                     f"hash_block {self.hash_block}"
                 )
 

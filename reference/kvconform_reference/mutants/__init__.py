@@ -5,12 +5,16 @@ clauses of which at least one must fail.
 """
 
 from kvconform_reference.mutants.base import Mutant
+from kvconform_reference.mutants.cost import COST
 from kvconform_reference.mutants.coverage import COVERAGE
 from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
+from kvconform_reference.mutants.timing import TIMING
 
 MUTANTS: dict[str, Mutant] = {
-    mutant.name: mutant for family in (COVERAGE, INTEGRITY, IMPOSTORS) for mutant in family
+    mutant.name: mutant
+    for family in (COVERAGE, TIMING, COST, INTEGRITY, IMPOSTORS)
+    for mutant in family
 }
 
 __all__ = ["MUTANTS", "Mutant"]

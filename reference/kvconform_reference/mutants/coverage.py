@@ -66,6 +66,8 @@ class _Remade(ReferenceConnector):
     def make_demands(self, *, seed_bound: bool) -> tuple[GroupDemand, ...]:
         return tuple(
             self.kind(group=demand.group, chunk=demand.chunk, seed_bound=demand.seed_bound)
+            if type(demand) is GroupDemand
+            else demand
             for demand in super().make_demands(seed_bound=seed_bound)
         )
 
@@ -80,14 +82,14 @@ class _LoadWindowUndone(_Remade):
 
 class _StoreMaskUndone(ReferenceConnector):
     def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
-        return _BareMask.of(demands)
+        return _BareMask(demands=tuple(demands), hash_block=self.layout.hash_block)
 
 
 class _SeedUndone(_Remade):
     kind = _BareBoth
 
     def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
-        return _BareMask.of(demands)
+        return _BareMask(demands=tuple(demands), hash_block=self.layout.hash_block)
 
 
 class _EagleIgnored(_Remade):
@@ -100,29 +102,34 @@ COVERAGE = (
         fault="Lookup, load window and store mask know the attention window but not what is retained below it.",
         clauses=("COV-2",),
         factory=_SeedUndone,
+        seed_cases=14,
     ),
     Mutant(
         name="load-window-undone",
         fault="The lookup checks too few chunks where the boundary lies inside a chunk.",
         clauses=("COV-2",),
         factory=_LoadWindowUndone,
+        seed_cases=6,
     ),
     Mutant(
         name="store-mask-undone",
         fault="The producer leaves out chunks that only the retained history needs.",
         clauses=("COV-5",),
         factory=_StoreMaskUndone,
+        seed_cases=2,
     ),
     Mutant(
         name="lookup-bound-undone",
         fault="A lookup that falls back to an older run accepts one that is a chunk short.",
         clauses=("COV-2",),
         factory=_LookupBoundUndone,
+        seed_cases=0,
     ),
     Mutant(
         name="eagle-ignored",
         fault="The volatile trailing chunk of a draft group is served.",
         clauses=("SPC-1",),
         factory=_EagleIgnored,
+        seed_cases=0,
     ),
 )

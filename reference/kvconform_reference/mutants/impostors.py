@@ -111,11 +111,13 @@ IMPOSTORS = (
         fault="Claims everything and does nothing.",
         clauses=("COV-3", "COV-5"),
         factory=_Null,
+        seed_cases=102,
     ),
     Mutant(
         name="lying",
         fault="Says that everything is there and moves no byte.",
         clauses=("COV-1",),
         factory=_Lying,
+        seed_cases=102,
     ),
 )
