@@ -28,7 +28,7 @@ _ASK_STEPS = 4
 """Steps in which a lookup may answer *later* before that counts as its verdict."""
 
 _SPARE_STEPS = 200
-"""Steps beyond those that computing every token takes, before a request counts as stuck."""
+"""Steps beyond those that computing takes, before a request counts as stuck."""
 
 
 @lru_cache(maxsize=64)
@@ -251,8 +251,12 @@ class Stage:
             self.judge.load(self._since(name), hits[-1])
 
     def _run(self, done: Callable[[], bool], names: Iterable[str]) -> None:
-        tokens = sum(len(self._requests[n].prompt) + len(self._requests[n].output) for n in names)
-        limit = _SPARE_STEPS + tokens // self.layout.max_batched_tokens + tokens
+        limit = _SPARE_STEPS
+        for name in names:
+            spec = self._requests[name]
+            # Preempted once, a request computes its prompt and its answer again.
+            prefill = len(spec.prompt) // self.layout.max_batched_tokens + 1
+            limit += 2 * (prefill + len(spec.output))
         for _ in range(limit):
             if self.dead or done():
                 return
