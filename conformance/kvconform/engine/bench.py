@@ -49,6 +49,9 @@ class Bench(Protocol):
     def hold(self, *, copies: bool) -> None:
         """Hold reports of every rank, and with ``copies`` the copies of its gate too."""
 
+    def hold_copies(self) -> None:
+        """Hold the copies of every rank's gate and let reports pass: whoever reports now lies."""
+
     def release(self) -> None:
         """End every hold."""
 

@@ -221,10 +221,15 @@ class Engine:
         """Hold reports of every rank, and with ``copies`` its copies too."""
         for queue in self._reports:
             queue.held = True
+        self._happened("reports held")
         if copies:
-            for gate in self._gates:
-                gate.held = set(Direction)
-        self._happened("reports held" + (", copies held" if copies else ""))
+            self.hold_copies()
+
+    def hold_copies(self) -> None:
+        """Hold the copies of every rank and let reports pass."""
+        for gate in self._gates:
+            gate.held = set(Direction)
+        self._happened("copies held")
 
     def release(self) -> None:
         """End every hold."""

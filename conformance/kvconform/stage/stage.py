@@ -369,13 +369,13 @@ class Stage:
     def hold_transfers(self) -> None:
         """Bring the producer's store, or the first sharer's load, into flight and keep it there.
 
-        Reports are held, and copies too where the connector lets them be held.  The pool forgets
+        Reports are held, and copies too where the connector lets them be held; or only one of the
+        two, if the case says so.  The pool forgets
         the prefix, so that sharers depend on the connector.
         """
-        copies = Capability.TRANSFER_CONTROL in self.oracle.claims
         store = self.given["hold"] == "store"
-        if store and not self.dead:
-            self.bench.hold(copies=copies)
+        if store:
+            self._hold()
         self._prepare("producer", self.given["prompt_tokens"])
         self.submit("producer", stay_on_miss=False)
         self._run(lambda: self.bench.ended("producer"), ["producer"])
@@ -384,10 +384,21 @@ class Stage:
         if not self.dead:
             self.bench.reset_prefix_cache()
         if not store:
-            if not self.dead:
-                self.bench.hold(copies=copies)
+            self._hold()
             self._share("first")
             self.steps(1)
+
+    def _hold(self) -> None:
+        held = self.given.get("held", "both")
+        controlled = Capability.TRANSFER_CONTROL in self.oracle.claims
+        if held == "copies" and not controlled:
+            raise NotApplicableError(f"n/a: {Capability.TRANSFER_CONTROL}")
+        if self.dead:
+            return
+        if held == "copies":
+            self.bench.hold_copies()
+        else:
+            self.bench.hold(copies=controlled and held == "both")
 
     def _share(self, name: str) -> None:
         self._prepare(name, self.given["prompt_tokens"])
