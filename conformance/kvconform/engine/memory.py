@@ -13,10 +13,9 @@ from kvconform.engine.pattern import (
     POISON_BYTE,
     Lane,
     Owners,
-    Words,
+    Prefix,
     lane_of,
     position_of,
-    slot_words,
 )
 from kvconform.ports import NULL_BLOCK, Layout, LayoutError
 
@@ -86,22 +85,22 @@ class RankMemory:
         for cache in self._tensors:
             cache.view(torch.int64).index_fill_(0, ids.to(cache.device), _POISON)
 
-    def write(self, group: int, row: Sequence[int], prefix: Words, tokens: range) -> None:
+    def write(self, group: int, row: Sequence[int], prefix: Prefix, tokens: range) -> None:
         """The forward pass: fill the slots of token positions ``tokens``; null blocks are skipped."""
         positions, blocks, offsets = self._slots(group, row, tokens)
         for layer, view in enumerate(self._views[group]):
-            words = slot_words(prefix, positions, self._lane(group, layer), view.shape[2])
+            words = prefix.slots(self._lane(group, layer), view.shape[2])[positions]
             view[blocks.to(view.device), offsets.to(view.device)] = torch.from_numpy(
                 words.view(np.int64)
             ).to(view.device)
 
-    def compare(self, group: int, row: Sequence[int], prefix: Words, tokens: range) -> tuple[int, Difference | None]:
+    def compare(self, group: int, row: Sequence[int], prefix: Prefix, tokens: range) -> tuple[int, Difference | None]:
         """Number of slots of ``tokens`` that were held and compared, and the first difference."""
         positions, blocks, offsets = self._slots(group, row, tokens)
         for layer, view in enumerate(self._views[group]):
             if not len(positions):
                 break
-            expected = slot_words(prefix, positions, self._lane(group, layer), view.shape[2])
+            expected = prefix.slots(self._lane(group, layer), view.shape[2])[positions]
             found = view[blocks.to(view.device), offsets.to(view.device)].cpu().numpy().view(np.uint64)
             if np.array_equal(found, expected):
                 continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +30,6 @@ def _mix(x: Words) -> Words:
     return x ^ (x >> np.uint64(31))
 
 
-def prefix_words(token_ids: Sequence[int], salt: str) -> Words:
-    """One word for each position: it depends on every token up to it and on the salt."""
-    digest = hashlib.blake2b(salt.encode(), digest_size=8).digest()
-    seed = np.uint64(int.from_bytes(digest, "little"))
-    tokens = np.asarray(token_ids, dtype=np.uint64)
-    places = np.arange(1, len(tokens) + 1, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        return _mix(np.cumsum(_mix(tokens + places * _GOLDEN), dtype=np.uint64) + seed)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
     """Where a slot lives apart from its token: one layer of one group on one rank."""
@@ -48,19 +39,52 @@ class Lane:
     rank: int
 
     @property
-    def _tag(self) -> int:
+    def tag(self) -> int:
+        """The lower half of a slot's descriptor."""
         return self.group << 24 | self.layer << 16 | self.rank << 8 | _MARK
 
 
-def slot_words(prefix: Words, positions: NDArray[np.int64], lane: Lane, num_words: int) -> Words:
-    """The slots of ``positions``: shape (len(positions), num_words)."""
-    with np.errstate(over="ignore"):
-        words = np.empty((len(positions), num_words), dtype=np.uint64)
-        words[:, 0] = _mix(prefix[positions] + np.uint64(lane._tag) * _GOLDEN)  # noqa: SLF001
-        words[:, 1] = positions.astype(np.uint64) << np.uint64(32) | np.uint64(lane._tag)  # noqa: SLF001
-        for more in range(2, num_words):
-            words[:, more] = _mix(words[:, 0] + np.uint64(more) * _GOLDEN)
-    return words
+class Prefix:
+    """The bytes of a sequence of tokens: one word for each position, and slots made from it.
+
+    A position's word depends on every token up to it and on the salt.
+    """
+
+    def __init__(self, token_ids: Sequence[int], salt: str) -> None:
+        digest = hashlib.blake2b(salt.encode(), digest_size=8).digest()
+        seed = np.uint64(int.from_bytes(digest, "little"))
+        tokens = np.asarray(token_ids, dtype=np.uint64)
+        places = np.arange(1, len(tokens) + 1, dtype=np.uint64)
+        with np.errstate(over="ignore"):
+            sums = np.cumsum(_mix(tokens + places * _GOLDEN), dtype=np.uint64)
+            self._words = _mix(sums + seed)
+        self._tables: dict[tuple[Lane, int], Words] = {}
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def slots(self, lane: Lane, num_words: int) -> Words:
+        """The slots of all positions in one lane: shape (len(self), num_words)."""
+        table = self._tables.get((lane, num_words))
+        if table is None:
+            table = self._tables[lane, num_words] = self._make(lane, num_words)
+        return table
+
+    def _make(self, lane: Lane, num_words: int) -> Words:
+        words = np.empty((len(self), num_words), dtype=np.uint64)
+        tag = np.uint64(lane.tag)
+        with np.errstate(over="ignore"):
+            words[:, 0] = _mix(self._words + tag * _GOLDEN)
+            words[:, 1] = np.arange(len(self), dtype=np.uint64) << np.uint64(32) | tag
+            for more in range(2, num_words):
+                words[:, more] = _mix(words[:, 0] + np.uint64(more) * _GOLDEN)
+        return words
+
+
+@lru_cache(maxsize=32)
+def prefix_of(token_ids: tuple[int, ...], salt: str) -> Prefix:
+    """The prefix of these tokens; many cases have the same one."""
+    return Prefix(token_ids, salt)
 
 
 def position_of(words: Words) -> NDArray[np.int64]:
@@ -81,9 +105,9 @@ def lane_of(slot: Words) -> Lane | None:
 class Owners:
     """Names the owner of a stray slot."""
 
-    _prefixes: dict[str, Words] = field(default_factory=dict)
+    _prefixes: dict[str, Prefix] = field(default_factory=dict)
 
-    def add(self, request: str, prefix: Words) -> None:
+    def add(self, request: str, prefix: Prefix) -> None:
         """Remember the prefix of ``request``."""
         self._prefixes[request] = prefix
 
@@ -99,7 +123,7 @@ class Owners:
         where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
         for request, prefix in self._prefixes.items():
             if position < len(prefix):
-                own = slot_words(prefix, np.array([position]), lane, len(slot))[0]
+                own = prefix.slots(lane, len(slot))[position]
                 if bool((own == slot).all()):
                     return f"request {request!r}, {where}"
                 if own[0] == slot[0]:

@@ -89,9 +89,9 @@ class Rank:
 
     def _attended(self, part: Work) -> tuple[int, Difference | None]:
         """Compare what the step's queries read from before the step."""
-        ranges = []
-        for group in self.layout.groups:
-            ranges.append(range(num_unread_tokens(group, part.start), part.start))
+        ranges = [
+            range(num_unread_tokens(group, part.start), part.start) for group in self.layout.groups
+        ]
         return self._compare(part.request, part.rows, ranges, must_hold=True)
 
     def _compare(

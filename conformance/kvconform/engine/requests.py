@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 
-from kvconform.engine.pattern import Words, prefix_words
+from kvconform.engine.pattern import prefix_of
 from kvconform.ports import RequestSpec, RequestStatus
 
 
@@ -32,11 +32,6 @@ def extend_hashes(hashes: list[bytes], tokens: Sequence[int], salt: str, hash_bl
         hashes.append(parent)
 
 
-@lru_cache(maxsize=64)
-def _words(tokens: tuple[int, ...], salt: str) -> Words:
-    return prefix_words(tokens, salt)
-
-
 class LiveRequest:
     """One request in the engine.
 
@@ -58,7 +53,7 @@ class LiveRequest:
         """Tokens sampled by steps whose results have not arrived."""
         self.was_scheduled = False
         self._hash_block = hash_block
-        self.prefix = _words((*spec.prompt, *spec.output), spec.salt)
+        self.prefix = prefix_of((*spec.prompt, *spec.output), spec.salt)
 
     @property
     def num_tokens(self) -> int:
