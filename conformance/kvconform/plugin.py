@@ -7,6 +7,7 @@ too.  Records are written where the reports arrive: by the controller, also unde
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from kvconform.case import Case
+from kvconform.plugin_expectations import session_expectations, show_expectation
 from kvconform.plugin_options import DEVICES
 from kvconform.ports import KvconformError
 from kvconform.registry import Candidate, resolve_connector
@@ -26,10 +28,12 @@ from kvconform.results.journal import (
     RecordsWriter,
     RunHeader,
     end_event,
+    forget_event,
     plain,
     read_records,
     selected_event,
     start_event,
+    warnings_event,
 )
 from kvconform.results.record import CaseRecord, Outcome
 from kvconform.results.summary import summarize
@@ -88,6 +92,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="leave out the cases that have a record in FILE; if --records names the same file, "
         "it is continued",
     )
+    group.addoption(
+        "--expect",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a file of expected failures of the connector; may be repeated",
+    )
     group.addoption("--no-summary-by-clause", action="store_true", help="no summary by clause")
 
 
@@ -100,13 +111,13 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         session = _Session(config)
+        config.stash[_SESSION] = session
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(_Controller(session, config), "kvconform-controller")
     except KvconformError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(*str(error).splitlines()) from error
     except OSError as error:
         raise pytest.UsageError(f"--records: {error}") from error
-    config.stash[_SESSION] = session
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Controller(session, config), "kvconform-controller")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -137,6 +148,9 @@ def stage(request: pytest.FixtureRequest, row: Any) -> Iterator[Any]:
     request.node.stash[_CASE] = None
     case: Case = row.case()
     request.node.stash[_CASE] = case
+    unsupported = session.expected.unsupported(case.id)
+    if unsupported:
+        pytest.skip(NOT_APPLICABLE + unsupported)
     try:
         made = stages.Stage(
             case,
@@ -190,6 +204,10 @@ def pytest_runtest_makereport(
     if _is_case_failure(call):
         report.longrepr = f"{call.excinfo.value}\n\n{_template_line(item, call)}"  # type: ignore[union-attr]
     ended = report.when == "call" or (report.when == "setup" and not report.passed)
+    if ended or not report.passed:
+        record = item.config.stash[_SESSION].expected.judge(record)
+    if report.when == "call":
+        show_expectation(record, report)
     if ended:
         item.user_properties += [
             ("outcome", record.outcome.value),
@@ -212,12 +230,13 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
 
 
 class _Session:
-    """What one process needs to run cases: the connector, where, and with which settings."""
+    """What one process needs to run cases: the connector, how, and what is expected of it."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.options = parse_settings(config.getoption("connector_config"))
         self.device = _device(config.getoption("device"))
         self.candidate: Candidate = resolve_connector(config.getoption("connector"))
+        self.expected = session_expectations(config, self.candidate.version)
 
 
 class _Controller:
@@ -237,6 +256,19 @@ class _Controller:
             self._writer = RecordsWriter(path, append=self._continued)
             if self._continued:
                 self.journal = read_records(path)
+                self._judge_anew()
+
+    def _judge_anew(self) -> None:
+        """What earlier sessions recorded stands, but for what is expected of it by now."""
+        forgotten: list[str] = []
+        for case, record in list(self.journal.records.items()):
+            judged = self._session.expected.rejudge(record)
+            if judged is None:
+                forgotten.append(case)
+            elif judged != record:
+                self._tell(plain(judged.to_json()))
+        if forgotten:
+            self._tell(forget_event(forgotten))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._plan((item.nodeid, _case_id(item)) for item in session.items)
@@ -252,6 +284,9 @@ class _Controller:
         if self._planned or not self._cases:
             return
         self._planned = True
+        warnings = self._session.expected.warnings
+        if self.journal.header is not None and warnings != self.journal.warnings:
+            self._tell(warnings_event(warnings))
         if self.journal.header is not None:
             new = [case for case in self._cases.values() if case not in self.journal.selected]
             if new:
@@ -265,8 +300,12 @@ class _Controller:
             cases=len(self._cases),
             options=self._session.options,
             templates=manifest.templates if manifest is not None else (),
+            expect=tuple(self._config.getoption("expect")),
+            matrices=manifest.cases if manifest is not None else {},
         )
         self._tell(header.to_json())
+        if warnings:
+            self._tell(warnings_event(warnings))
         self._tell(selected_event(self._cases.values()))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -274,7 +313,10 @@ class _Controller:
         if case is not None:
             self._tell(start_event(case))
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(
+        self, report: pytest.TestReport
+    ) -> Generator[None, object, object]:
         data = getattr(report, "kvconform_record", None)
         if data is not None:
             self._held[report.nodeid] = data
@@ -282,6 +324,7 @@ class _Controller:
             self._tell(self._held.pop(report.nodeid))
         elif report.when not in {"setup", "call", "teardown"} and report.failed:
             self._worker_died(report)
+        return (yield)
 
     def _worker_died(self, report: pytest.TestReport) -> None:
         """What pytest-xdist reports of a worker that went away in the middle of a case."""
@@ -290,6 +333,8 @@ class _Controller:
         if case is not None:
             how = "the test process died in the middle of the case"
             record = crash_record(case, self._session.candidate.name, how)
+            record = self._session.expected.judge(record)
+            show_expectation(record, report)  # before pytest counts it
             self._tell(plain(record.to_json()))
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -334,9 +379,9 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, object]:
 @cache
 def _one_thread() -> None:
     """Copies here are many and tiny: threads would cost more than they bring."""
-    import torch  # noqa: PLC0415 - torch loads when the first case runs
-
-    torch.set_num_threads(1)
+    torch: Any = sys.modules.get("torch")  # the stage has loaded it, if it needs it
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 def _device(asked: str) -> str:

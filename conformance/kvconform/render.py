@@ -77,6 +77,7 @@ def render(
         modules=modules,
         files=tuple(sorted(files)),
         templates=tuple(str(path) for path in templates),
+        cases={matrix.name: len(matrix.rows) for matrix in matrices},
     )
     _write(folder, files, manifest)
     return RenderedFolder(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from kvconform.matrix import RowsFile
 MARKER = "kvconform-render.json"
 """Name of the file by which a rendered folder is known as such."""
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +22,14 @@ class Manifest:
     """Everything that a render wrote: ``modules`` maps file names to matrix names.
 
     ``files`` are all names, those of the modules included; ``templates`` are the folders of
-    templates that were given beside the shipped ones.
+    templates that were given beside the shipped ones, ``cases`` the numbers of cases of the
+    matrices.
     """
 
     modules: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
+    cases: Mapping[str, int] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Mark ``folder`` as rendered."""
@@ -36,6 +38,7 @@ class Manifest:
             "modules": dict(self.modules),
             "files": list(self.files),
             "templates": list(self.templates),
+            "cases": dict(self.cases),
         }
         (folder / MARKER).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
@@ -50,6 +53,7 @@ class Manifest:
                 modules={str(file): str(name) for file, name in data["modules"].items()},
                 files=tuple(str(name) for name in data["files"]),
                 templates=tuple(str(name) for name in data["templates"]),
+                cases={str(name): int(count) for name, count in data["cases"].items()},
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -81,6 +85,16 @@ def rendered_case(root: Path, node_id: str) -> Case | None:
         return None
     rows = _rows((root / file).with_suffix(".json"))
     return rows.case(rows.ids.index(row)) if row in rows.ids else None
+
+
+def row_ids(folders: Iterable[Path]) -> dict[str, list[str]]:
+    """Ids of all rows that were rendered into ``folders``, by the name of their matrix."""
+    found: dict[str, list[str]] = {}
+    for folder in dict.fromkeys(folders):
+        manifest = manifest_of(folder)
+        for module, matrix in manifest.modules.items() if manifest is not None else ():
+            found.setdefault(matrix, []).extend(_rows((folder / module).with_suffix(".json")).ids)
+    return found
 
 
 @lru_cache

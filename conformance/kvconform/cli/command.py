@@ -65,6 +65,17 @@ def add_templates(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_expect(parser: argparse.ArgumentParser) -> None:
+    """What is known not to work."""
+    parser.add_argument(
+        "--expect",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a file of expected failures of the connector; may be repeated",
+    )
+
+
 def add_connector_options(parser: argparse.ArgumentParser) -> None:
     """Where and with which settings connectors run, and how long a case may take."""
     parser.add_argument(

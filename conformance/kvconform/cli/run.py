@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_connector_options, add_paths, load, say
+from kvconform.cli.command import Command, add_connector_options, add_expect, add_paths, load, say
 from kvconform.ports import KvconformError
 from kvconform.results.junit import write_junit
 from kvconform.results.summary import IN_FULL, closing_line, summarize
@@ -32,6 +32,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "(default: reference)",
     )
     add_connector_options(parser)
+    add_expect(parser)
     parser.add_argument(
         "--case",
         metavar="ID",
@@ -83,6 +84,7 @@ def execute(options: argparse.Namespace) -> int:
             connector_config=tuple(options.connector_config),
             templates=tuple(folder.absolute() for folder in options.templates),
             cases=tuple(options.case),
+            expect=tuple(options.expect),
             pytest_args=options.pytest_args,
             show_output=options.verbose,
         ),
@@ -121,6 +123,6 @@ COMMAND = Command(
     execute=execute,
     takes_pytest_args=True,
     epilog="Arguments after -- are handed to pytest: -- -k left.missing, -- -n 2, -- -x.\n"
-    "Exit codes: 0 pass, 1 failures, 2 usage or bad matrix, 3 the suite broke,\n"
+    "Exit codes: 0 pass, 1 failures or unexpected passes, 2 usage or bad file, 3 the suite broke,\n"
     "5 no case reached pass or fail, 130 interrupted.",
 )

@@ -91,12 +91,17 @@ class Document:
         return place
 
 
-def read_document(path: Path, file: str) -> Document:
-    """Read ``path``; ``file`` is how problems call it.  Raises nothing: see ``problems``."""
+def read_document(
+    path: Path, file: str, *, when_empty: str = "a matrix begins with 'format: 1'"
+) -> Document:
+    """Read ``path``; ``file`` is how problems call it.  Raises nothing: see ``problems``.
+
+    ``when_empty`` is the hint for a file with nothing in it.
+    """
     document = Document(file=file)
     try:
         text = _read_text(path)
-        _Builder(document).build(text)
+        _Builder(document).build(text, when_empty)
     except _Fatal as stop:
         document.root = None  # half a file says nothing about what the other half lacks
         document.problems.append(
@@ -172,7 +177,7 @@ class _Builder:
         self.aliases = 0
         self.nodes = 0
 
-    def build(self, text: str) -> None:
+    def build(self, text: str, when_empty: str) -> None:
         seen_document = False
         try:
             for event in _events(text):
@@ -199,7 +204,7 @@ class _Builder:
         root = self.document.root
         if root is None or (root.keys is None and root.items is None and root.scalar is None):
             self.document.root = None
-            raise _Fatal(1, 1, "the file is empty", "a matrix begins with 'format: 1'")
+            raise _Fatal(1, 1, "the file is empty", when_empty)
 
     def _problem(self, place: tuple[int, int], message: str, hint: str = "") -> None:
         line, column = place

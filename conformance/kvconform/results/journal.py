@@ -1,9 +1,10 @@
 """The records file: one JSON object a line, written as things happen, and read back.
 
 Events are ``run`` (the header, first), ``selected`` (ids of the cases that are to run), ``start``
-(a case began), ``case`` (its record) and ``end`` (a test session closed properly; ``stopped``
-says why it left cases out).  A killed process leaves at most one unfinished last line, which
-readers pass over.
+(a case began), ``case`` (its record), ``forget`` (records that no longer hold), ``warnings``
+(what a summary has to say beside the verdict) and ``end`` (a test session closed properly;
+``stopped`` says why it left cases out).  A killed process leaves at most one unfinished last
+line, which readers pass over.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class RunHeader:
     """What was put to the test: the first line of a records file.
 
     ``cases`` is the number of cases that are to run.  ``options`` are the user's own settings of
-    the connector, ``templates`` the folders of templates beside the shipped ones.
+    the connector, ``templates`` the folders of templates beside the shipped ones, ``expect`` the
+    files of expectations.  ``matrices`` are the numbers of all cases of each matrix, selected
+    or not.
     """
 
     connector: str
@@ -38,6 +41,8 @@ class RunHeader:
     cases: int = 0
     options: Mapping[str, object] = field(default_factory=dict)
     templates: tuple[str, ...] = ()
+    expect: tuple[str, ...] = ()
+    matrices: Mapping[str, int] = field(default_factory=dict)
     kvconform: str = __version__
     contract: int = CONTRACT_REVISION
     format: int = RECORDS_FORMAT
@@ -54,7 +59,8 @@ class RunHeader:
                 f"records of format {data.get('format')!r}; this release reads format {RECORDS_FORMAT}"
             )
         known = {key: data[key] for key in cls.__dataclass_fields__ if key in data}
-        known["templates"] = tuple(known.get("templates", ()))
+        for key in ("templates", "expect"):
+            known[key] = tuple(known.get(key, ()))
         return cls(**known)
 
 
@@ -63,13 +69,16 @@ class Journal:
     """Everything that the lines of a records file say, kept up to date line by line.
 
     ``running`` are the cases that began and have no record yet, in that order.  ``stopped`` says
-    why the last session left cases out on purpose (``-x``), empty if it did not.
+    why the last session left cases out on purpose (``-x``), empty if it did not.  ``told``
+    counts the records that came, those that replaced others too.
     """
 
     header: RunHeader | None = None
     selected: tuple[str, ...] = ()
     records: dict[str, CaseRecord] = field(default_factory=dict)
     running: dict[str, None] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    told: int = 0
     sessions_ended: int = 0
     stopped: str = ""
 
@@ -80,12 +89,18 @@ class Journal:
             record = CaseRecord.from_json(event)
             self.records[record.case] = record
             self.running.pop(record.case, None)
+            self.told += 1
         elif kind == "start":
             self.running[str(event["case"])] = None
         elif kind == "run":
             self.header = RunHeader.from_json(event)
         elif kind == "selected":
             self.selected = tuple(str(case) for case in event["cases"])
+        elif kind == "forget":
+            for case in event["cases"]:
+                self.records.pop(case, None)
+        elif kind == "warnings":
+            self.warnings = tuple(str(text) for text in event["texts"])
         elif kind == "end":
             self.sessions_ended += 1
             self.stopped = str(event.get("stopped", ""))
@@ -195,6 +210,16 @@ def selected_event(cases: Iterable[str]) -> dict[str, Any]:
 def start_event(case: str) -> dict[str, Any]:
     """The line that says that a case began."""
     return {"event": "start", "case": case}
+
+
+def forget_event(cases: Iterable[str]) -> dict[str, Any]:
+    """The line that takes back the records of cases that are to run again."""
+    return {"event": "forget", "cases": list(cases)}
+
+
+def warnings_event(texts: Iterable[str]) -> dict[str, Any]:
+    """The line with what a summary has to say beside the verdict."""
+    return {"event": "warnings", "texts": list(texts)}
 
 
 def end_event(stopped: str) -> dict[str, Any]:

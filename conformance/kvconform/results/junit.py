@@ -81,6 +81,7 @@ def _case(suite: ET.Element, record: CaseRecord, journal: Journal) -> None:
             "outcome": record.outcome.value,
             "clause": ",".join(record.clauses),
             "matrix": record.source,
+            **({"expectation": ", ".join(record.expectations)} if record.expectations else {}),
         },
     )
     if record.outcome is Outcome.ERROR:
@@ -96,6 +97,8 @@ def _case(suite: ET.Element, record: CaseRecord, journal: Journal) -> None:
 
 
 def _message(record: CaseRecord) -> str:
+    if record.outcome is Outcome.UNEXPECTED_PASS:
+        return f"unexpected pass, see {', '.join(record.expectations)}, {record.reason}"
     told = [
         f"{check.clause} {check.check}: {_first_line(check.got or check.detail)}"
         for check in bad_checks(record)

@@ -60,6 +60,8 @@ class CaseRecord:
     seconds: float = 0.0
     trace: tuple[str, ...] = ()
     """The engine's events in words, oldest first (kept for bad outcomes)."""
+    expectations: tuple[str, ...] = ()
+    """Entries (``file:line``) that speak of the case and had a part in its outcome or reason."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for one JSON line."""
@@ -73,7 +75,7 @@ class CaseRecord:
             for check in data["checks"]
         )
         rest = {k: v for k, v in data.items() if k not in {"event", "checks", "outcome"}}
-        for key in ("clauses", "trace"):
+        for key in ("clauses", "trace", "expectations"):
             rest[key] = tuple(rest.get(key, ()))
         return cls(checks=checks, outcome=Outcome(data["outcome"]), **rest)
 

@@ -40,9 +40,12 @@ def summarize(journal: Journal, *, in_full: int = IN_FULL) -> str:
         _tested(journal.header),
         _clause_table(records),
         *_failures(journal, records, in_full),
+        _unexpected(records),
         _errors(records),
+        _expected(records),
         _reasons(records),
         _missing(journal),
+        _warnings(journal),
     ]
     return "\n\n".join([*(part for part in parts if part), closing_line(journal)])
 
@@ -100,6 +103,8 @@ def reproduction(record: CaseRecord, header: RunHeader | None) -> str:
             words += ["--connector-config", f"{key}={value}"]
         for folder in header.templates:
             words += ["--templates", folder]
+        for file in header.expect:
+            words += ["--expect", file]
     return shlex.join([*words, "--case", record.case])
 
 
@@ -168,19 +173,27 @@ def _value(value: object) -> str:
 
 
 def _clause_table(records: Sequence[CaseRecord]) -> str:
-    """Checks counted by the clause that they cite, in the order of the contract."""
+    """Checks counted by the clause that they cite, in the order of the contract.
+
+    Those of an expected failure that are no pass have a column of their own.
+    """
     counts: dict[str, Counter[Outcome]] = {}
+    columns = list(_COLUMNS)
     for record in records:
+        known = record.outcome is Outcome.EXPECTED_FAILURE
         for check in record.checks:
-            counts.setdefault(check.clause, Counter())[check.outcome] += 1
+            outcome = Outcome.EXPECTED_FAILURE if known and check.outcome.is_bad else check.outcome
+            counts.setdefault(check.clause, Counter())[outcome] += 1
     if not counts:
         return ""
+    if any(Outcome.EXPECTED_FAILURE in found for found in counts.values()):
+        columns.append(Outcome.EXPECTED_FAILURE)
     order = [*(c for c in CLAUSES if c in counts), *sorted(c for c in counts if c not in CLAUSES)]
-    rows = [["clause", *(outcome.value for outcome in _COLUMNS), ""]]
+    rows = [["clause", *(outcome.value for outcome in columns), ""]]
     rows += [
         [
             clause,
-            *(str(counts[clause][outcome]) for outcome in _COLUMNS),
+            *(str(counts[clause][outcome]) for outcome in columns),
             CLAUSES[clause].text if clause in CLAUSES else "",
         ]
         for clause in order
@@ -207,10 +220,9 @@ def _is_figure(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 
 def _failures(journal: Journal, records: Sequence[CaseRecord], in_full: int) -> Iterator[str]:
+    elsewhere = {Outcome.ERROR, Outcome.UNEXPECTED_PASS}
     bad = [
-        record
-        for record in records
-        if record.outcome.is_bad and record.outcome is not Outcome.ERROR
+        record for record in records if record.outcome.is_bad and record.outcome not in elsewhere
     ]
     for number, record in enumerate(bad[:in_full], start=1):
         head = f"failure {number} of {len(bad)}: {record.case}"
@@ -232,6 +244,38 @@ def _key(record: CaseRecord) -> tuple[str, str, str]:
     return checks[0].clause, checks[0].check, cause(checks[0])
 
 
+def _unexpected(records: Sequence[CaseRecord]) -> str:
+    """Every unexpected pass by its id, under the entries that are to be changed."""
+    places = {place for record in records for place in record.expectations}
+    told: list[str] = []
+    for place in sorted(places, key=_place_key):
+        some = [record for record in records if place in record.expectations]
+        passed = [record for record in some if record.outcome is Outcome.UNEXPECTED_PASS]
+        if passed:
+            told.append(f"  {place}: {len(passed)} of its {len(some)} cases passed")
+            told += [f"    {record.case}: {record.reason}" for record in passed]
+    return "\n".join(["unexpected passes, by entry", *told]) if told else ""
+
+
+def _expected(records: Sequence[CaseRecord]) -> str:
+    """What the entries of expectations accounted for."""
+    found = Counter(
+        (record.expectations, record.reason)
+        for record in records
+        if record.expectations and not record.outcome.is_bad
+    )
+    rows = [
+        (str(found[key]), ", ".join(key[0]), key[1])
+        for key in sorted(found, key=lambda key: ([*map(_place_key, key[0])], key[1]))
+    ]
+    return "as expected, by entry\n" + table(rows) if rows else ""
+
+
+def _place_key(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line) if line.isdecimal() else 0
+
+
 def _errors(records: Sequence[CaseRecord]) -> str:
     broken = [record for record in records if record.outcome is Outcome.ERROR]
     shown = [
@@ -245,7 +289,9 @@ def _errors(records: Sequence[CaseRecord]) -> str:
 
 def _reasons(records: Sequence[CaseRecord]) -> str:
     reasons = Counter(
-        record.reason for record in records if record.outcome is Outcome.NOT_APPLICABLE
+        record.reason
+        for record in records
+        if record.outcome is Outcome.NOT_APPLICABLE and not record.expectations
     )
     if not reasons:
         return ""
@@ -260,3 +306,9 @@ def _missing(journal: Journal) -> str:
     first = journal.missing[:IN_FULL]
     more = [f"and {len(journal.missing) - len(first)} more"] * (len(journal.missing) > len(first))
     return "\n".join([f"not run ({why})", *(f"  {case}" for case in [*first, *more])])
+
+
+def _warnings(journal: Journal) -> str:
+    return "\n".join(["warnings", *(f"  {text}" for text in journal.warnings)]) if (
+        journal.warnings
+    ) else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kvconform.case import Case
+from kvconform.expectations import CaseSpace
 from kvconform.matrix import Matrix
 
 CASE_SECONDS = 60.0
@@ -21,7 +22,8 @@ class RunRequest:
     """One run of matrices against one connector.
 
     ``case_seconds`` is wall-clock time of one case.  ``cases`` are whole case ids, empty for
-    all.  ``resume`` keeps the records that the file has.  With ``show_output`` the test process
+    all.  ``expect`` are files of expected failures.  ``resume`` keeps the records that the file
+    has.  With ``show_output`` the test process
     writes to the terminal itself.
     """
 
@@ -34,6 +36,7 @@ class RunRequest:
     connector_config: Sequence[str] = ()
     templates: tuple[Path, ...] = ()
     cases: tuple[str, ...] = ()
+    expect: tuple[str, ...] = ()
     pytest_args: tuple[str, ...] = ()
     show_output: bool = False
 
@@ -54,6 +57,12 @@ class CaseIndex:
             for at, row in enumerate(matrix.rows)
         }
         return cls(matrices={matrix.name: matrix for matrix in matrices}, rows=rows)
+
+    def space(self) -> CaseSpace:
+        """All rows, as patterns find them."""
+        return CaseSpace.of(
+            {name: [row.id for row in matrix.rows] for name, matrix in self.matrices.items()}
+        )
 
     def case(self, case_id: str) -> Case:
         """The case of that id; raises KeyError if there is none."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 
+from kvconform.expectations import load_expectations
 from kvconform.matrix import Matrix
 from kvconform.ports import KvconformError
 from kvconform.render import render
@@ -52,10 +53,13 @@ def run(
     """Render, run and supervise; the records are in ``request.records`` if that is set.
 
     ``cancelled`` is asked often; once it says True the run ends as by Ctrl-C.
-    Raises `UnknownCaseError`, `ResumeError`, and what `render` and the supervisor raise.
+    Raises `UnknownCaseError`, `ExpectationsError`, `ResumeError`, and what `render` and the
+    supervisor raise.
     """
     index = CaseIndex.of(matrices)
     _refuse_unknown(request.cases, index)
+    # Once more in the test process, which alone knows the connector's version.
+    known = load_expectations(request.expect, index.space())
     with tempfile.TemporaryDirectory(prefix="kvconform-") as temporary, _terminable():
         folder = Path(temporary) / "cases"
         render(matrices, folder, templates=request.templates)
@@ -66,7 +70,7 @@ def run(
             request,
             index,
             Places(folder=folder, records=records, log=log),
-            Watcher(progress=progress, cancelled=cancelled),
+            Watcher(progress=progress, cancelled=cancelled, expected=known),
         )
         try:
             journal = supervisor.run()

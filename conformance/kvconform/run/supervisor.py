@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from kvconform.expectations import Expectations
 from kvconform.ports import KvconformError
 from kvconform.results.blame import crash_record, hang_record, not_run_record
 from kvconform.results.journal import Journal, RecordsFollower, RecordsWriter, end_event, plain
-from kvconform.results.record import CaseRecord
+from kvconform.results.record import CaseRecord, Outcome
 from kvconform.run.child import Child
 from kvconform.run.progress import Progress
 from kvconform.run.request import CaseIndex, RunRequest
@@ -57,10 +58,14 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watcher:
-    """Who looks on: ``cancelled`` is asked often, and True ends the run as by Ctrl-C."""
+    """Who looks on: ``cancelled`` is asked often, and True ends the run as by Ctrl-C.
+
+    ``expected`` is what is known of the connector, whichever its version.
+    """
 
     progress: Progress
     cancelled: Callable[[], bool] = lambda: False
+    expected: Expectations = field(default_factory=Expectations)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +77,7 @@ class _Watch:
     sessions_before: int
     records_before: int
     heard: bool = False
+    expected_end: bool = False
     hung: tuple[str, ...] = ()
     stuck: str = ""
 
@@ -89,32 +95,36 @@ class Supervisor:
         self._log = places.log
         self._progress = watcher.progress
         self._cancelled = watcher.cancelled
+        self._expected = watcher.expected
         self._follower = RecordsFollower(places.records)
         self.journal = self._follower.journal
 
     def run(self) -> Journal:
-        """All cases, restarting as often as needed and allowed.
+        """All cases, restarting as often as needed and allowed; expected crashes are free.
 
         Raises `TestProcessError` if not one case could be started, `InterruptedRunError` on Ctrl-C.
         """
         restarts = 0
         self._follower.poll()
-        while self._session():
-            restarts += 1
+        while True:
+            again, as_expected = self._session()
+            if not again:
+                break
+            restarts += not as_expected
             if restarts > self._request.max_restarts:
                 self._give_up(restarts)
                 break
         self._progress.clear()
         return self.journal
 
-    def _session(self) -> bool:
-        """One test process; True if another one is needed for what is left."""
+    def _session(self) -> tuple[bool, bool]:
+        """One test process: whether another one is needed for what is left, and if it ended as expected."""
         child = Child(self._arguments(), self._log)
         watch = _Watch(
             started={},
             last_event=time.monotonic(),
             sessions_before=self.journal.sessions_ended,
-            records_before=len(self.journal.records),
+            records_before=self.journal.told,
         )
         self.journal.running.clear()
         self.journal.stopped = ""
@@ -130,7 +140,7 @@ class Supervisor:
             child.kill()
         self._settle()
         self._blame(child, watch)
-        return self._go_on(child, watch)
+        return self._go_on(child, watch), watch.expected_end
 
     def _follow(self, child: Child, watch: _Watch) -> None:
         """Read along until the process has ended, or has to be."""
@@ -173,23 +183,30 @@ class Supervisor:
         connector = self._request.connector
         hung = [case for case in watch.hung if case in self.journal.running]
         records: list[CaseRecord] = []
+        how = "hang"
         if hung:
             stack = child.stack() if len(hung) == 1 else ()
             for case in hung:
                 seconds = self._request.case_seconds
                 records.append(hang_record(self._index.case(case), connector, seconds, stack))
-                self._progress.note(f"{case}: hang, the test process is started again")
         elif not watch.hung and len(self.journal.running) == 1:
             # Of several that ran side by side nobody knows which one it was: they run again.
             (case,) = self.journal.running
             ended = self.journal.sessions_ended > watch.sessions_before
-            how = "the case ended the test session" if ended else child.describe_end()
-            records.append(crash_record(self._index.case(case), connector, how, child.stack()))
-            self._progress.note(f"{case}: crash ({how}), the test process is started again")
+            end = "the case ended the test session" if ended else child.describe_end()
+            how = f"crash ({end})"
+            records.append(crash_record(self._index.case(case), connector, end, child.stack()))
+        version = self.journal.header.connector_version if self.journal.header else ""
+        expected = self._expected.for_version(version) if records else self._expected
+        records = [expected.judge(record) for record in records]
+        for record in records:
+            known = "expected " if record.outcome is Outcome.EXPECTED_FAILURE else ""
+            self._progress.note(f"{record.case}: {known}{how}, the test process is started again")
         self._append(records)
+        watch.expected_end = {record.outcome for record in records} == {Outcome.EXPECTED_FAILURE}
 
     def _go_on(self, child: Child, watch: _Watch) -> bool:
-        new_records = len(self.journal.records) > watch.records_before
+        new_records = self.journal.told > watch.records_before
         status = child.exit_status() or 0
         ended = self.journal.sessions_ended > watch.sessions_before
         if not new_records and not self.journal.running:
@@ -257,6 +274,8 @@ class Supervisor:
         ]
         for pair in request.connector_config:
             arguments += ["--connector-config", pair]
+        for file in request.expect:
+            arguments += ["--expect", file]
         for case in request.cases:
             arguments += ["--case", case]
         return [*arguments, str(self._folder)]
