@@ -297,6 +297,7 @@ class _Controller:
             connector=self._session.candidate.name,
             connector_version=self._session.candidate.version,
             device=self._session.device,
+            engine=getattr(self._session.candidate.factory, "engine_name", "built-in"),
             cases=len(self._cases),
             options=self._session.options,
             templates=manifest.templates if manifest is not None else (),

@@ -1,0 +1,261 @@
+"""The bench on vLLM: one scheduler, its ranks and one connector, for one case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+
+from kvconform.engine.calls import ConnectorBrokeError, call
+from kvconform.engine.events import Broke, Computed, Copied, Event, Happened, Submitted
+from kvconform.engine.memory import RankMemory
+from kvconform.engine.pattern import Owners
+from kvconform.engine.transfers import Gate
+from kvconform.ports import ChunkState, Direction, Layout, RequestSpec, TransferJob
+from kvconform_vllm import config
+from kvconform_vllm.connectors import ConnectorClass
+from kvconform_vllm.observation import Observer
+from kvconform_vllm.ranks import Rank
+from kvconform_vllm.releases import Release
+from kvconform_vllm.requests import Live
+from kvconform_vllm.stepping import Stepper
+
+P = ParamSpec("P")
+BenchMethod = Callable[Concatenate["VllmBench", P], None]
+
+
+def _guarded(method: BenchMethod[P]) -> BenchMethod[P]:
+    """A connector that breaks, or an engine that it brings down, ends this bench, not the run."""
+
+    @wraps(method)
+    def guarded(self: VllmBench, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self.dead:
+            return
+        try:
+            method(self, *args, **kwargs)
+        except ConnectorBrokeError as error:
+            self.broke(error)
+
+    return cast("BenchMethod[P]", guarded)
+
+
+class VllmBench:
+    """vLLM's scheduler, KV cache manager and one of its connectors; memory and forward pass ours.
+
+    All groups lie over each other in memory, as vLLM lays them out.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        kind: ConnectorClass,
+        release: Release,
+        device: str,
+        options: Mapping[str, object],
+    ) -> None:
+        kind.refuse(layout)
+        self.name = release.title
+        self.layout = config.with_equal_pages(layout)
+        self.events: list[Event] = []
+        self.dead = False
+        self._kind = kind
+        self._options = kind.config_options(options)
+        self.capabilities = kind.capabilities(options)
+        self._requests: dict[str, Live] = {}
+        self._owners = Owners()
+        transfer = kind.transfer(self.layout, self._options)
+        self._kv = config.kv_cache_config(self.layout)
+        settings = config.vllm_config(self.layout, transfer, release)
+        self._scheduler = call(
+            "__init__", config.make_scheduler, settings, self._kv, self.layout, release
+        )
+        self._observer = Observer(self._scheduler, self.events.append)
+        self._ranks = [
+            self._make_rank(rank, settings, device, release) for rank in range(layout.world)
+        ]
+        self._stepper = Stepper(
+            layout=self.layout,
+            scheduler=self._scheduler,
+            ranks=self._ranks,
+            observer=self._observer,
+            requests=self._requests,
+            record=self.events.append,
+        )
+        self._chunks = kind.chunk_control(self._scheduler.connector, self._ranks, release)
+
+    def _make_rank(self, number: int, settings: Any, device: str, release: Release) -> Rank:
+        memory = RankMemory(self.layout, number, device, self._owners, overlaid=True)
+        rank = Rank(self.layout, memory, Gate(self._copy_observer(number, memory)), release)
+        worker = call("__init__", config.make_worker, config.of_rank(settings, number), self._kv)
+        context = self._kind.prepare_worker(worker, rank)
+        rank.attach(worker, context)
+        return rank
+
+    def chunk_tokens(self, group: int) -> int:
+        """Tokens of one chunk of ``group``."""
+        return self._kind.chunk_tokens(self.layout, self._options, group)
+
+    def prepare(self, spec: RequestSpec) -> None:
+        """Make a request known."""
+        live = Live.of(spec, self.layout.hash_block)
+        self._requests[spec.name] = live
+        self._owners.add(spec.name, live.prefix)
+
+    @_guarded
+    def submit(self, request: str, *, stay_on_miss: bool = False) -> None:
+        """Queue a prepared request."""
+        if stay_on_miss:
+            self._observer.refused.add(request)
+        live = self._requests[request]
+        tokens = len(live.spec.prompt)
+        self.events.append(
+            Submitted(step=self._stepper.number, request=request, num_tokens=tokens)
+        )
+        call("engine", self._scheduler.add_request, live.request)
+
+    def allow_miss(self, request: str) -> None:
+        """From now on a miss is admitted."""
+        self._observer.refused.discard(request)
+
+    @_guarded
+    def step(self) -> None:
+        """One engine step."""
+        self._stepper.step()
+
+    def ended(self, request: str) -> bool:
+        """Whether the request has ended."""
+        return self._requests[request].ended
+
+    def idle(self) -> bool:
+        """Whether nothing is left to do."""
+        if self.dead:
+            return True
+        try:
+            return self._stepper.idle()
+        except ConnectorBrokeError as error:
+            self.broke(error)
+            return True
+
+    @_guarded
+    def reset_prefix_cache(self) -> None:
+        """Forget every cached block; bytes stay until a block is taken again.
+
+        vLLM refuses while a block is in use; then the cached blocks are evicted one by one.
+        """
+        if not call("engine", self._scheduler.reset_prefix_cache):
+            pool = self._scheduler.kv_cache_manager.block_pool
+            call("engine", pool.evict_blocks, set(range(1, self.layout.num_blocks)))
+        self._happened("pool: prefix cache reset")
+
+    def hold(self, *, copies: bool) -> None:
+        """Hold the reports of every rank, and with ``copies`` its copies too."""
+        for rank in self._ranks:
+            rank.reports.held = True
+            if copies:
+                rank.gate.held = set(Direction)
+        self._happened("reports held" + (", copies held" if copies else ""))
+
+    def release(self) -> None:
+        """End every hold."""
+        for rank in self._ranks:
+            rank.reports.held = False
+            rank.gate.held = set()
+        self._happened("released")
+
+    @_guarded
+    def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
+        """Fill scratch blocks with the chunk's own bytes and have them stored."""
+        live = self._requests[request]
+        block_size, size = self.layout.groups[group].block_size, self.chunk_tokens(group)
+        pool = self._scheduler.kv_cache_manager.block_pool
+        scratch = pool.get_new_blocks(size // block_size)
+        blocks = [block.block_id for block in scratch]
+        # A row in which only the chunk's blocks are held, so that slots fall on them.
+        row = [0] * (chunk * size // block_size) + blocks
+        for rank in self._ranks:
+            rank.memory.poison(blocks)
+            tokens = range(chunk * size, chunk * size + size)
+            rank.memory.write(group, row, live.prefix, tokens)
+        call("chunk_control", self._control.seed, live.request, group, chunk, state, blocks)
+        for rank in self._ranks:
+            rank.memory.poison(blocks)
+        pool.free_blocks(scratch)
+        self._chunk_is(group, chunk, state)
+
+    @_guarded
+    def finish_chunk(self, request: str, group: int, chunk: int) -> None:
+        """Complete the store or the other load of a seeded chunk."""
+        live = self._requests[request]
+        call("chunk_control", self._control.finish, live.request, group, chunk)
+        self._chunk_is(group, chunk, "finished")
+
+    @_guarded
+    def drop_chunk(self, request: str, group: int, chunk: int) -> None:
+        """Take one chunk away, as an eviction would."""
+        live = self._requests[request]
+        call("chunk_control", self._control.drop, live.request, group, chunk)
+        self._chunk_is(group, chunk, "dropped")
+
+    @property
+    def _control(self) -> Any:
+        if self._chunks is None:
+            raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
+        return self._chunks
+
+    def token_steps(self, request: str) -> Sequence[int]:
+        """Computed tokens of the request after each of its steps."""
+        return [e.end for e in self.events if isinstance(e, Computed) and e.request == request]
+
+    def close(self) -> None:
+        """Shut both sides down; what they raise now is no longer judged but told."""
+        for side in (*(rank.worker for rank in self._ranks), self._scheduler.connector):
+            try:
+                call("shutdown", side.shutdown)
+            except ConnectorBrokeError as error:
+                self.events.append(self._broke_event(error))
+        self._kind.close()
+
+    def broke(self, error: ConnectorBrokeError) -> None:
+        """Nothing further can be done here."""
+        self.dead = True
+        self.events.append(self._broke_event(error))
+
+    def _broke_event(self, error: ConnectorBrokeError) -> Broke:
+        return Broke(step=self._stepper.number, method=error.method, text=error.text)
+
+    def _chunk_is(self, group: int, chunk: int, what: str) -> None:
+        self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is {what}")
+
+    def _happened(self, what: str) -> None:
+        self.events.append(Happened(step=self._stepper.number, request="", what=what))
+
+    def _copy_observer(self, rank: int, memory: RankMemory) -> Callable[[TransferJob], None]:
+        def observe(job: TransferJob) -> None:
+            name = self._source if job.direction is Direction.STORE else self._destination
+            blocks = tuple(name(memory, group, block) for group, block in job.blocks)
+            self.events.append(
+                Copied(
+                    step=self._stepper.number,
+                    direction=job.direction,
+                    rank=rank,
+                    job=job.job_id,
+                    blocks=blocks,
+                )
+            )
+
+        return observe
+
+    def _source(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
+        """The block index that a block's bytes name; group -1 asks them for their group too."""
+        if group < 0:
+            group = max(0, memory.group_of(block))
+        return self.layout.groups[group].name, memory.block_index(group, block)
+
+    def _destination(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
+        """The block index that a living request has for a pool block, -1 for none."""
+        del memory
+        for name in self._stepper.alive():
+            for position, row in enumerate(self._stepper.rows(name)):
+                if group in {position, -1} and block in row:
+                    return self.layout.groups[position].name, row.index(block)
+        return self.layout.groups[max(0, group)].name, -1

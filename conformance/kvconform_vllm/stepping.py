@@ -1,0 +1,168 @@
+"""Steps of vLLM's scheduler with the ranks between, synchronous or one result behind."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from vllm.v1.outputs import KVConnectorOutput, ModelRunnerOutput
+
+from kvconform.engine.calls import call
+from kvconform.engine.events import Computed, Ended, Event, Happened, Loaded, Read
+from kvconform.engine.memory import Difference
+from kvconform.ports import Layout, Scheduling
+from kvconform_vllm.observation import Observer
+from kvconform_vllm.ranks import Rank, Rows, Work
+from kvconform_vllm.requests import Live
+
+
+class Stepper:
+    """Drives one scheduler.
+
+    Under asynchronous scheduling a step runs before the result of the one before it is known: a
+    queue of one, as in vLLM's engine core with a batch queue.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of one engine
+        self,
+        *,
+        layout: Layout,
+        scheduler: Any,
+        ranks: Sequence[Rank],
+        observer: Observer,
+        requests: Mapping[str, Live],
+        record: Callable[[Event], None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._ranks = ranks
+        self._observer = observer
+        self._requests = requests
+        self._record = record
+        self._ahead = layout.scheduling is Scheduling.ASYNC
+        self._results: deque[tuple[Any, ModelRunnerOutput]] = deque()
+        self._aggregator = _aggregator(layout.world)
+
+    @property
+    def number(self) -> int:
+        """Steps so far."""
+        return self._observer.number
+
+    def step(self) -> None:
+        """Schedule and run one step; take the result that is due."""
+        self._observer.number += 1
+        if self._scheduler.has_requests() or not self._results:
+            output = call("engine", self._scheduler.schedule)
+            self._results.append((output, self._execute(output)))
+            if self._ahead and output.total_num_scheduled_tokens and len(self._results) == 1:
+                return
+        self._take(*self._results.popleft())
+
+    def idle(self) -> bool:
+        """Whether nothing is left to do: no request, result, copy or report."""
+        in_flight = any(rank.gate.busy or rank.reports.busy for rank in self._ranks)
+        return not (self._results or in_flight or self._scheduler.has_requests())
+
+    def rows(self, name: str) -> Rows:
+        """The request's blocks by group, as the KV cache manager has them now."""
+        return tuple(map(tuple, self._scheduler.kv_cache_manager.get_block_ids(name)))
+
+    def alive(self) -> Sequence[str]:
+        """Requests that the scheduler knows."""
+        return list(self._scheduler.requests)
+
+    def _execute(self, output: Any) -> ModelRunnerOutput:
+        for name in output.preempted_req_ids or ():
+            self._record(Happened(step=self.number, request=name, what="is preempted"))
+        work = self._work(output)
+        taken, self._observer.taken = self._observer.taken, set()
+        for rank in self._ranks:
+            rank.run(output, work, taken, self._on_load, self._on_read)
+        names = list(output.num_scheduled_tokens)
+        sampled = {part.live.spec.name: part.live.sample(part.end) for part in work}
+        made = [
+            ModelRunnerOutput(
+                req_ids=names,
+                req_id_to_index={name: at for at, name in enumerate(names)},
+                sampled_token_ids=[sampled.get(name, []) for name in names],
+                kv_connector_output=rank.reports.arrive() or KVConnectorOutput(),
+            )
+            for rank in self._ranks
+        ]
+        return made[0] if self._aggregator is None else self._aggregator.aggregate(made)
+
+    def _work(self, output: Any) -> list[Work]:
+        starts = {new.req_id: new.num_computed_tokens for new in output.scheduled_new_reqs}
+        cached = output.scheduled_cached_reqs
+        starts |= dict(zip(cached.req_ids, cached.num_computed_tokens, strict=True))
+        work = []
+        for name, count in output.num_scheduled_tokens.items():
+            live = self._requests[name]
+            if name not in self._scheduler.requests:
+                continue
+            start = starts[name]
+            end = min(start + count, len(live.prefix))
+            boundary = self._observer.synchronous.pop(name, 0)
+            work.append(
+                Work(live=live, start=start, end=end, rows=self.rows(name), boundary=boundary)
+            )
+            self._record(Computed(step=self.number, request=name, start=start, end=end))
+        return work
+
+    def _take(self, output: Any, result: ModelRunnerOutput) -> None:
+        for name in sorted(result.kv_connector_output.finished_recving or ()):
+            self._check_load(name)
+        updates = call("engine", self._scheduler.update_from_output, output, result)
+        for outputs in updates.values():
+            for one in outputs.outputs:
+                if one.finish_reason is not None:
+                    live = self._requests[one.request_id]
+                    live.ended = True
+                    tokens = live.request.num_tokens
+                    self._record(Ended(step=self.number, request=one.request_id, num_tokens=tokens))
+
+    def _check_load(self, name: str) -> None:
+        """Compare before vLLM publishes the blocks or lets the request run."""
+        request = self._scheduler.requests.get(name)
+        if request is None or request.is_finished():
+            return
+        rows, boundary = self.rows(name), request.num_computed_tokens
+        slots, first = 0, None
+        for rank in self._ranks:
+            compared, difference = rank.retained(self._requests[name], rows, boundary)
+            slots += compared
+            first = first or difference
+        self._on_load(self._requests[name], boundary, slots, first)
+
+    def _on_load(
+        self, live: Live, boundary: int, slots: int, difference: Difference | None
+    ) -> None:
+        self._record(
+            Loaded(
+                step=self.number,
+                request=live.spec.name,
+                boundary=boundary,
+                slots=slots,
+                difference=difference,
+            )
+        )
+
+    def _on_read(self, live: Live, start: int, slots: int, difference: Difference | None) -> None:
+        del start
+        if slots:
+            self._record(
+                Read(
+                    step=self.number, request=live.spec.name, slots=slots, difference=difference
+                )
+            )
+
+
+def _aggregator(world: int) -> Any:
+    """Merges the ranks' reports as vLLM does; None for one rank."""
+    if world == 1:
+        return None
+    from vllm.distributed.kv_transfer.kv_connector.utils import (  # noqa: PLC0415
+        KVOutputAggregator,
+    )
+
+    return KVOutputAggregator(expected_finished_count=world)
