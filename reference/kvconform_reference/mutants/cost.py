@@ -46,7 +46,7 @@ class _NoMask(StoreMask):
 
 class _StoresEverything(Patched):
     def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
-        return _NoMask.of(demands)
+        return _NoMask(demands=tuple(demands), hash_block=self.layout.hash_block)
 
 
 COST = (
