@@ -128,8 +128,11 @@ class Engine:
         """Schedule, run every rank, take reports, take results (one step late if asynchronous)."""
         plan = self.scheduler.schedule()
         for rank, queue in zip(self._ranks, self._reports, strict=True):
-            queue.send(rank.run(plan, self._loaded, self._on_read))
-        arrived = [report for queue in self._reports if (report := queue.arrive()) is not None]
+            before = rank.gate.performed
+            result = rank.run(plan, self._loaded, self._on_read)
+            moved = rank.gate.performed > before
+            queue.send(result, news=moved or _has_news(plan, result))
+        arrived = [report for queue in self._reports for report in queue.arrive()]
         if self.layout.scheduling is Scheduling.SYNC:
             self._settle(arrived, plan)
         else:
@@ -331,3 +334,9 @@ class Engine:
             if block in row:
                 return self.layout.groups[group].name, row.index(block)
         return self.layout.groups[group].name, -1
+
+
+def _has_news(plan: Plan, result: StepResult) -> bool:
+    """Whether a rank's report can matter: it did something, or says that something ended."""
+    ended = result.finished_stores or result.finished_loads or result.failed_blocks
+    return bool(plan.work or plan.finished or ended)

@@ -25,6 +25,9 @@ class Work:
     rows: tuple[tuple[int, ...], ...]
     synchronous_boundary: int = 0
     """Tokens of a hit that must be in place once ``start_load_kv`` returns; 0 for none."""
+    replays: bool = False
+    """The whole prompt was a hit and its last token is computed again: its window reaches one
+    token below what is retained for the boundary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,7 @@ class Rank:
         ranges = [
             range(num_unread_tokens(group, part.start), part.start) for group in self.layout.groups
         ]
-        return self._compare(part.request, part.rows, ranges, must_hold=True)
+        return self._compare(part.request, part.rows, ranges, must_hold=not part.replays)
 
     def _compare(
         self,

@@ -245,6 +245,7 @@ class Scheduler:
         )
         request.was_scheduled = True
         draft.budget -= count
+        holding = self.allocator.holding(request.request_id)
         draft.work.append(
             Work(
                 request=request,
@@ -252,6 +253,7 @@ class Scheduler:
                 end=end,
                 rows=rows_of(self.allocator, request.request_id),
                 synchronous_boundary=synchronous_boundary,
+                replays=start < holding.num_local_tokens + holding.num_external_tokens,
             )
         )
         self._record(Computed(step=self.number, request=request.request_id, start=start, end=end))

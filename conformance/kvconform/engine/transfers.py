@@ -28,6 +28,8 @@ class Gate:
         self._waiting: list[_Copy] = []
         self._done: list[tuple[int, bool]] = []
         self.held: set[Direction] = set()
+        self.performed = 0
+        """Copies completed so far."""
 
     @property
     def busy(self) -> bool:
@@ -58,6 +60,7 @@ class Gate:
         for copy in ready:
             self._on_copy(copy.job)
             copy.perform()
+            self.performed += 1
             self._done.append((copy.job.job_id, True))
 
 
@@ -65,10 +68,14 @@ Report = TypeVar("Report")
 
 
 class ReportQueue(Generic[Report]):
-    """Reports of one rank on their way to the scheduler side, at most one a step."""
+    """Reports of one rank on their way to the scheduler side.
+
+    At most one that has news arrives a step.  Empty ones before and after it arrive with it, or
+    a hold would leave a rank late for ever, as every step adds a report.
+    """
 
     def __init__(self) -> None:
-        self._queue: deque[Report] = deque()
+        self._queue: deque[tuple[Report, bool]] = deque()
         self.held = False
 
     @property
@@ -76,10 +83,16 @@ class ReportQueue(Generic[Report]):
         """Whether a report has not arrived."""
         return bool(self._queue)
 
-    def send(self, result: Report) -> None:
-        """A rank reports."""
-        self._queue.append(result)
+    def send(self, result: Report, *, news: bool = True) -> None:
+        """A rank reports; without ``news`` nothing has happened on it since the last report."""
+        self._queue.append((result, news))
 
-    def arrive(self) -> Report | None:
-        """The report that arrives now, if any."""
-        return self._queue.popleft() if self._queue and not self.held else None
+    def arrive(self) -> list[Report]:
+        """The reports that arrive now, in the order of sending."""
+        arrived: list[Report] = []
+        told = False
+        while self._queue and not self.held and not (told and self._queue[0][1]):
+            result, news = self._queue.popleft()
+            arrived.append(result)
+            told = told or news
+        return arrived
