@@ -119,8 +119,16 @@ def unjudged(record: CaseRecord) -> CaseRecord:
 
 
 def failing_clauses(record: CaseRecord) -> tuple[str, ...]:
-    """Clauses by whose checks the case is not a pass, in the order of its checks."""
-    return tuple(dict.fromkeys(check.clause for check in record.checks if check.outcome in _FAILED))
+    """Clauses by whose checks the case is not a pass, in the order of its checks.
+
+    Where a check failed, those that could not be made any more are its consequences and do not
+    count.
+    """
+    for outcome in (Outcome.FAIL, Outcome.UNTESTABLE):
+        found = dict.fromkeys(one.clause for one in record.checks if one.outcome is outcome)
+        if found:
+            return tuple(found)
+    return ()
 
 
 def _judge_pass(record: CaseRecord, entries: Sequence[Entry]) -> CaseRecord:

@@ -15,7 +15,7 @@ from kvconform.results.journal import Journal
 from kvconform.results.record import CaseRecord, Outcome
 from kvconform.results.summary import connector_title
 
-MOST_COMPONENTS = 3
+MOST_COMPONENTS = 4
 """A pattern with more says less than the ids of its cases."""
 
 REVIEW_DAYS = 90
@@ -24,7 +24,7 @@ REVIEW_DAYS = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A pattern that means failures by the same clauses and no other recorded case."""
+    """A pattern that means failures by ``clauses`` and no other recorded case."""
 
     pattern: Pattern
     clauses: tuple[str, ...]
@@ -32,7 +32,7 @@ class Proposal:
 
 
 def propose(journal: Journal) -> list[Proposal]:
-    """Patterns for all failures, by matrix and clauses, most general first.
+    """Patterns for all failures, by matrix, those that mean most cases first.
 
     Of a matrix that was recorded in part only, nobody knows what a pattern would mean, so each of
     its failures is named by its id.
@@ -40,10 +40,14 @@ def propose(journal: Journal) -> list[Proposal]:
     by_matrix: dict[str, list[CaseRecord]] = {}
     for record in journal.records.values():
         by_matrix.setdefault(record.matrix, []).append(record)
+    partly = partly_recorded(journal)
     return [
         proposal
         for matrix, records in by_matrix.items()
-        for proposal in _propose(matrix, records, whole=matrix not in partly_recorded(journal))
+        for proposal in sorted(
+            _propose(matrix, records, whole=matrix not in partly),
+            key=lambda proposal: -proposal.cases,
+        )
     ]
 
 
@@ -59,8 +63,9 @@ def partly_recorded(journal: Journal) -> dict[str, int]:
 def render_proposals(journal: Journal, today: dt.date) -> str:
     """The file of expectations, whose reasons are still to be written."""
     proposals = propose(journal)
+    failures = sum(map(_is_failure, journal.records.values()))
     lines = [
-        f"# {sum(one.cases for one in proposals)} failures of {connector_title(journal.header)}",
+        f"# {failures} failure{'s' * (failures != 1)} of {connector_title(journal.header)}",
         *(
             f"# {matrix}: only {count} cases are recorded, so its failures stand one by one"
             for matrix, count in partly_recorded(journal).items()
@@ -92,25 +97,31 @@ def _is_no_verdict(record: CaseRecord) -> bool:
 
 
 def _propose(matrix: str, records: Sequence[CaseRecord], *, whole: bool) -> Iterator[Proposal]:
-    rows = {record.case: _row(record) for record in records}
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for record in records:
-        if _is_failure(record):
-            clauses = tuple(sorted(failing_clauses(record)))
-            groups.setdefault(clauses, []).append(rows[record.case])
-    for clauses, failed in groups.items():
-        others = set(rows.values()) - set(failed)
-        left = dict.fromkeys(failed)
-        for components, covered in _cover(failed, others) if whole else ():
+    rows = [_row(record) for record in records]
+    failed = {_row(record): failing_clauses(record) for record in records if _is_failure(record)}
+    left = dict.fromkeys(failed)
+    groups: dict[frozenset[str], list[str]] = {}
+    for row, clauses in failed.items():
+        groups.setdefault(frozenset(clauses), []).append(row)
+
+    def shared(some: Sequence[str]) -> Iterator[Proposal]:
+        for components, covered in _cover(some, set(rows) - set(some)):
+            clauses = sorted({clause for row in covered for clause in failed[row]})
+            # Alone, a component that is an id too would mean that case only.
+            more = (ANY,) if len(components) == 1 and components[0] in rows else ()
+            pattern = Pattern(matrix=matrix, components=(*components, *more))
+            yield Proposal(pattern=pattern, clauses=tuple(clauses), cases=len(covered))
             for row in covered:
                 left.pop(row, None)
-            if len(components) == 1 and components[0] in rows.values():
-                components = (*components, ANY)  # noqa: PLW2901 - alone it is an id
-            pattern = Pattern(matrix=matrix, components=components)
-            yield Proposal(pattern=pattern, clauses=clauses, cases=len(covered))
-        for row in left:
-            pattern = Pattern(matrix=matrix, components=(row,))
-            yield Proposal(pattern=pattern, clauses=clauses, cases=1)
+
+    if whole:
+        for group in groups.values():
+            yield from shared(group)
+        # What nothing of its own kind shares components with may share them with other kinds.
+        yield from shared(list(left))
+    for row in left:
+        pattern = Pattern(matrix=matrix, components=(row,))
+        yield Proposal(pattern=pattern, clauses=tuple(sorted(failed[row])), cases=1)
 
 
 def _cover(

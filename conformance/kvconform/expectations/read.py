@@ -79,7 +79,7 @@ class _Reading:
         pattern = self._pattern(given.get("case"))
         review = self._review(given.get("review"))
         versions = self._versions(given.get("versions"))
-        self._check_clauses(given.get("clauses", ()))
+        self._check_clauses(self._data.get("clauses"))
         reason = self._reason(given.get("reason", ""))
         if not self._whole or pattern is None or review is None:
             return None
@@ -148,8 +148,9 @@ class _Reading:
             return None
 
     def _check_clauses(self, names: Any) -> None:
-        for at, name in enumerate(names):
-            if name not in CLAUSES:
+        for at, name in enumerate(names if isinstance(names, list) else ()):
+            readable = isinstance(name, str) and not isinstance(name, Unreadable)
+            if readable and name not in CLAUSES:
                 message = f"no clause is named {shown(name)}"
                 self._tell("clauses", message, suggest(name, CLAUSES), at)
 

@@ -309,6 +309,5 @@ def _missing(journal: Journal) -> str:
 
 
 def _warnings(journal: Journal) -> str:
-    return "\n".join(["warnings", *(f"  {text}" for text in journal.warnings)]) if (
-        journal.warnings
-    ) else ""
+    lines = [f"  {text}" for text in journal.warnings]
+    return "\n".join(["warnings", *lines]) if lines else ""
