@@ -15,6 +15,7 @@ from kvconform.ports import (
     BlockTable,
     Capability,
     ChunkControl,
+    Group,
     GroupKind,
     Layout,
     Request,
@@ -23,8 +24,22 @@ from kvconform.ports import (
     Setting,
     Step,
     StepResult,
+    UnsupportedLayoutError,
     WorkerSide,
 )
+
+
+def oldest_needed(group: Group, boundary: int) -> int:
+    """The first token of what the engine makes room for at a hit of ``boundary`` tokens."""
+    match group.kind:
+        case GroupKind.FULL:
+            return 0
+        case GroupKind.SLIDING:
+            return max(0, boundary - (group.window - 1) - group.extra_retained)
+        case GroupKind.CHUNKED_LOCAL:
+            return boundary - boundary % group.attention_chunk
+    raise UnsupportedLayoutError(f"group {group.name} is of kind {group.kind}")
+
 
 Key = tuple[int, bytes]  # group, hash of all tokens up to the chunk's end
 
@@ -43,9 +58,10 @@ class SmallScheduler(SchedulerSide):
         self.in_flight: dict[int, tuple[list[Key], set[int]]] = {}  # step: its stores, ranks done
         self.loads: list[tuple[Key, int, int]] = []
 
-    def key(self, request: Request, group: int, chunk: int) -> Key | None:
+    def key(self, request: Request, group: int, chunk: int) -> Key:
         last = (chunk + 1) * self.layout.chunk_tokens(group) // self.layout.hash_block - 1
-        return (group, request.block_hashes[last]) if last < len(request.block_hashes) else None
+        known = last < len(request.block_hashes)
+        return group, request.block_hashes[last] if known else b""  # no chunk has that hash
 
     def get_num_new_matched_tokens(
         self, request: Request, num_computed_tokens: int
@@ -58,16 +74,19 @@ class SmallScheduler(SchedulerSide):
                 return boundary - num_computed_tokens, False
         return 0, False
 
+    def needed(self, group: int, local: int, boundary: int) -> range:
+        """Indices of the blocks that a hit brings: the one rule of lookup and load."""
+        spec = self.layout.groups[group]
+        start = max(local, oldest_needed(spec, boundary))
+        end = boundary + spec.block_size - 1 if start < boundary else 0
+        return range(start // spec.block_size, end // spec.block_size)
+
     def serves(self, request: Request, group: int, local: int, boundary: int) -> bool:
-        """Whether all that the engine makes room for at ``boundary`` is here."""
-        spec, size = self.layout.groups[group], self.layout.chunk_tokens(group)
-        start = local
-        if spec.kind is GroupKind.SLIDING:
-            start = max(local, boundary - (spec.window - 1) - spec.extra_retained)
-        for chunk in range(start // size, -(-boundary // size)):
-            key = self.key(request, group, chunk)
-            first_needed = max(0, start - chunk * size) // spec.block_size
-            if key is None or key not in self.ready or self.first_block[key] > first_needed:
+        """Whether every needed block is here."""
+        per_chunk = self.layout.blocks_per_chunk
+        for index in self.needed(group, local, boundary):
+            key = self.key(request, group, index // per_chunk)
+            if key not in self.ready or self.first_block[key] > index % per_chunk:
                 return False
         return True
 
@@ -75,11 +94,10 @@ class SmallScheduler(SchedulerSide):
         self, request: Request, blocks: BlockTable, num_external_tokens: int
     ) -> None:
         local, per_chunk = blocks.num_local_tokens, self.layout.blocks_per_chunk
-        for group, spec in enumerate(self.layout.groups):
-            end = -(-(local + num_external_tokens) // spec.block_size)
-            for index, block in blocks.held(group, local // spec.block_size, end):
-                if key := self.key(request, group, index // per_chunk):
-                    self.loads.append((key, index % per_chunk - self.first_block[key], block))
+        for group, row in enumerate(blocks.blocks):
+            for index in self.needed(group, local, local + num_external_tokens):
+                key = self.key(request, group, index // per_chunk)
+                self.loads.append((key, index % per_chunk - self.first_block[key], row[index]))
 
     def build_connector_meta(self, step: Step) -> Meta:
         stores = [store for scheduled in step.scheduled for store in self.stores(scheduled)]
@@ -90,14 +108,16 @@ class SmallScheduler(SchedulerSide):
     def stores(self, scheduled: ScheduledRequest) -> Iterator[tuple[Key, list[int]]]:
         """New chunks that are complete after this step, and the blocks that still hold them."""
         request, per_chunk = scheduled.request, self.layout.blocks_per_chunk
-        limit = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
+        computed = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
+        known = len(request.block_hashes) * self.layout.hash_block  # lags behind if asynchronous
+        limit = min(computed, known)
         if self.layout.prompt_only:
             limit = min(limit, request.num_prompt_tokens)
         for group in range(len(self.layout.groups)):
             for chunk in range(limit // self.layout.chunk_tokens(group)):
                 key, start = self.key(request, group, chunk), chunk * per_chunk
                 held = scheduled.table.held(group, start, start + per_chunk)
-                if held and key is not None and key not in self.first_block:
+                if held and key not in self.first_block:
                     self.first_block[key] = held[0][0] - start  # earlier ones left the window
                     yield key, [block for _, block in held]
 
@@ -127,7 +147,8 @@ class SmallWorker(WorkerSide):
     def start_load_kv(self) -> None:
         for key, row, block in self.metadata.loads:
             for layer in self.layers[key[0]]:
-                self.caches[layer][block] = self.memory[layer, key][row].to(self.caches[layer].device)
+                stored, cache = self.memory[layer, key], self.caches[layer]
+                cache[block] = stored[row].to(cache.device)
 
     def wait_for_save(self) -> None:
         for key, blocks in self.metadata.stores:
@@ -149,6 +170,8 @@ class SmallConnector:
     chunk_control: ChunkControl | None = None
 
     def __init__(self, layout: Layout) -> None:
+        for group in layout.groups:
+            oldest_needed(group, 0)  # refuses a kind of group that it does not know
         self.scheduler = SmallScheduler(layout)
         self.workers = [SmallWorker(layout) for _ in range(layout.world)]
         self.chunk_tokens = layout.chunk_tokens

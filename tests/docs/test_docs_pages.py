@@ -1,0 +1,141 @@
+"""The pages name commands, options, methods, clauses and files that exist, and all of them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from docs_pages import CONNECTOR, PAGES, ROOT, blocks, commands, first_column, options, prose
+
+from kvconform.cli import COMMANDS
+from kvconform.contract.clauses import CHECKS, CLAUSES
+from kvconform.engine.calls import required_methods
+from kvconform.plugin_options import DEVICES
+from kvconform.ports import Capability, SchedulerSide, WorkerSide
+from kvconform.registry import GROUP
+from kvconform.run.request import CASE_SECONDS
+
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def _plain(words: list[str]) -> list[str]:
+    """``[PATH...]`` and ``[--flag]`` of a synopsis, as if they were given."""
+    return [word.strip("[]").removesuffix("...") for word in words]
+
+
+def _flags(parser: argparse.ArgumentParser) -> set[str]:
+    return {flag for action in parser._actions for flag in action.option_strings}
+
+
+@EVERY_PAGE
+def test_commands_exist_and_take_what_is_shown(page: Path) -> None:
+    """Each ``kvconform COMMAND ...`` on a page is one that the command line accepts."""
+    for words in commands(page):
+        name, *rest = _plain(words)
+        assert name in COMMANDS, f"{page.name}: kvconform {name}"
+        own = rest[: rest.index("--")] if "--" in rest else rest
+        assert COMMANDS[name].takes_pytest_args or own == rest
+        COMMANDS[name].parser().parse_intermixed_args(own)
+
+
+@EVERY_PAGE
+def test_options_exist(page: Path) -> None:
+    """Each long option on a page belongs to some command."""
+    known = set().union(*(_flags(command.parser()) for command in COMMANDS.values()))
+    assert options(page) <= known
+
+
+@EVERY_PAGE
+def test_links_lead_somewhere(page: Path) -> None:
+    """Each relative link leads to a file, each anchor to a heading of the page."""
+    text = prose(page)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("#"):
+            assert target[1:] in anchors, f"{page.name}: {target}"
+        elif "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@EVERY_PAGE
+def test_environments_exist(page: Path) -> None:
+    """Each ``tox -e NAME`` on a page is an environment of tox.ini."""
+    tox = (ROOT / "tox.ini").read_text("utf-8")
+    for name in re.findall(r"tox -e ([\w-]+)", page.read_text("utf-8")):
+        assert f"[testenv:{name}]" in tox, f"{page.name}: tox -e {name}"
+
+
+@EVERY_PAGE
+def test_clauses_exist(page: Path) -> None:
+    """Each clause id on a page is one of the contract."""
+    named = set(re.findall(r"\b[A-Z]{3}-\d+\b", prose(page)))
+    assert named <= set(CLAUSES)
+
+
+def test_readme_lists_the_commands() -> None:
+    """The README has a row for every command that a user needs, and for no other."""
+    listed = {cell.split()[1] for cell in first_column(ROOT / "README.md", "command")}
+    assert listed <= set(COMMANDS)
+    assert {"run", "render", "list", "check", "mutants"} <= listed
+
+
+def test_exit_codes_are_those_of_the_command() -> None:
+    """The page and ``kvconform run --help`` tell the same exit codes."""
+    told = set(re.findall(r"\b(\d+) (?=[a-z])", COMMANDS["run"].epilog))
+    assert set(first_column(CONNECTOR, "exit code")) == told
+
+
+def test_every_capability_is_explained() -> None:
+    """The table of claims has each capability, once."""
+    assert sorted(first_column(CONNECTOR, "claim")) == sorted(c.value for c in Capability)
+
+
+def test_what_a_claim_makes_the_suite_judge() -> None:
+    """The row of each claim names the checks that need it, with their clauses."""
+    rows = {
+        line.split("|")[1].strip().strip("`"): line
+        for line in CONNECTOR.read_text("utf-8").splitlines()
+        if line.startswith("| `")
+    }
+    for check in CHECKS.values():
+        for need in check.needs:
+            if need is not Capability.TRANSFER_CONTROL:
+                assert f"`{check.name}` ({check.clause})" in rows[need.value]
+
+
+def test_safe_and_best_clauses_are_told_apart() -> None:
+    """The paragraph on safe clauses has all of them, the one on best clauses the others."""
+    text = prose(CONNECTOR)
+    safe, _, rest = text[text.index("**Safe** clauses") :].partition("**Best** clauses")
+    best = rest.partition("\n\n")[0]
+    for clause in CLAUSES.values():
+        assert (clause.id in safe) == clause.safe
+        assert (clause.id in best) == (not clause.safe)
+
+
+def test_every_method_of_the_port_is_explained() -> None:
+    """Required and optional methods of both sides stand on the page."""
+    text = prose(CONNECTOR)
+    for side in (SchedulerSide, WorkerSide):
+        public = [name for name in vars(side) if not name.startswith("_") and name != "metadata"]
+        assert set(required_methods(side)) <= set(public)
+        for name in public:
+            assert f"`{name}" in text, name
+
+
+def test_figures_are_those_of_the_code() -> None:
+    """Defaults and choices on the page are the real ones."""
+    text = prose(CONNECTOR)
+    assert f"({CASE_SECONDS:g} by default)" in text
+    for device in DEVICES:
+        assert device in text
+
+
+def test_entry_point_block_is_valid() -> None:
+    """The TOML block registers a provider in the group that the registry reads."""
+    (block,) = (block for block in blocks(CONNECTOR) if block.language == "toml")
+    assert list(tomllib.loads(block.text)["project"]["entry-points"]) == [GROUP]
