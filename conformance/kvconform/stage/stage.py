@@ -20,7 +20,12 @@ from kvconform.ports import (
     UnsupportedLayoutError,
 )
 from kvconform.results.record import CheckResult, Outcome, combine
-from kvconform.stage.errors import CaseFailedError, NotApplicableError, PinError
+from kvconform.stage.errors import (
+    CaseFailedError,
+    NotApplicableError,
+    PinError,
+    UnfinishedScenarioError,
+)
 from kvconform.stage.judge import Blocks, Judge, claims_everything, say
 from kvconform.stage.tally import Tally
 
@@ -72,7 +77,11 @@ class Stage:
         self._supply = Supply(states={})
         self._requests: dict[str, RequestSpec] = {}
         self._marks: dict[str, int] = {}
+        self._policy = Supply(states={})
         self._dropped = False
+        self._cold = False
+        self._held = False
+        self._owed: list[str] = []
 
     def _open(
         self, factory: ConnectorFactory, device: str, options: dict[str, object]
@@ -190,6 +199,14 @@ class Stage:
 
     # --- requests -----------------------------------------------------------------------------
 
+    def _owe(self, *steps: str) -> None:
+        """From here on the scenario is not whole without these steps."""
+        self._owed += steps
+
+    def _paid(self, step: str) -> None:
+        if step in self._owed:
+            self._owed.remove(step)
+
     def _prepare(self, name: str, num_tokens: int, output_tokens: int | None = None) -> None:
         if output_tokens is None:
             output_tokens = int(self.given.get("output_tokens", 1))
@@ -202,6 +219,7 @@ class Stage:
     def submit(self, name: str = "consumer", *, stay_on_miss: bool = True) -> None:
         """Queue a request; a miss leaves it waiting, so that it can be asked again."""
         self._mark(name)
+        self._cold = False
         if not self.dead:
             self.bench.submit(name, stay_on_miss=stay_on_miss)
 
@@ -270,6 +288,7 @@ class Stage:
     def wipe_pool(self) -> None:
         """Settle, then forget every cached block: what a consumer hits comes from the connector."""
         self.settle()
+        self._cold = True
         if not self.dead:
             self.bench.reset_prefix_cache()
 
@@ -283,7 +302,7 @@ class Stage:
         self.settle()
         if not self.dead:
             steps = self.bench.token_steps(name)
-            self._supply = self.oracle.supply(self._stored_tokens(name), steps)
+            self._policy = self._supply = self.oracle.supply(self._stored_tokens(name), steps)
 
     def _stored_tokens(self, name: str) -> int:
         """Tokens of the producer whose KV was computed and may be stored."""
@@ -311,7 +330,10 @@ class Stage:
 
     def drop_chunks(self, name: str = "producer") -> None:
         """Take away the chunks that the case lists, as an eviction would."""
+        self._paid("drop_chunks")
         self._dropped = "drop" in self.given
+        if self._dropped:
+            self._owe("consume")
         states = dict(self._supply.states)
         for entry in self.given.get("drop", ()):
             self._need_chunks_as_wished()
@@ -337,7 +359,15 @@ class Stage:
         return [max(self.cuts())] if "drop" in self.given else []
 
     def consume(self, boundary: int) -> None:
-        """A cold consumer whose prompt ends one token after ``boundary``."""
+        """A cold consumer whose prompt ends one token after ``boundary``.
+
+        Raises `UnfinishedScenarioError` if the pool was not wiped before it.
+        """
+        if not self._cold:
+            raise UnfinishedScenarioError("a cold consumer needs the step wipe_pool before it")
+        self._paid("consume")
+        if "drop" in self.given and not self._dropped and "drop_chunks" not in self._owed:
+            self._owe("drop_chunks")
         name = f"consumer-{len(self._requests)}"
         self._prepare(name, boundary + 1, 1)
         self.submit(name, stay_on_miss=False)
@@ -351,7 +381,8 @@ class Stage:
             self.judge.answer(answer, least, at_least=not masked)
         self.finish(name)
         if answer is not None and answer.boundary and claims_everything(self.oracle.claims):
-            best = self.oracle.best_verdict(answer.num_tokens, self._supply)
+            # Pins are about what the policy stores, not about what this connector did.
+            best = self.oracle.best_verdict(answer.num_tokens, self._policy)
             self._compare_pin("verdict", best, only_for=boundary)
             needed = self.judge.needed_blocks(best or 0, answer.local)
             self._compare_pin("loaded", needed, only_for=boundary)
@@ -373,6 +404,8 @@ class Stage:
         two, if the case says so.  The pool forgets
         the prefix, so that sharers depend on the connector.
         """
+        self._held = True
+        self._owe("share", "steps", "release", "finish_all", "share_once_more")
         store = self.given["hold"] == "store"
         if store:
             self._hold()
@@ -386,7 +419,7 @@ class Stage:
         if not store:
             self._hold()
             self._share("first")
-            self.steps(1)
+            self._step(1)
 
     def _hold(self) -> None:
         held = self.given.get("held", "both")
@@ -406,26 +439,36 @@ class Stage:
 
     def share(self) -> None:
         """Submit the case's number of requests with the producer's prompt."""
+        if not self._held:
+            raise UnfinishedScenarioError("sharers need the step hold_transfers before them")
+        self._paid("share")
         for index in range(self.given["sharers"]):
             self._share(f"sharer-{index}")
 
     def steps(self, count: int) -> None:
         """Step ``count`` times."""
+        self._paid("steps")
+        self._step(count)
+
+    def _step(self, count: int) -> None:
         for _ in range(count):
             if not self.dead:
                 self.bench.step()
 
     def release(self) -> None:
         """End the hold."""
+        self._paid("release")
         if not self.dead:
             self.bench.release()
 
     def finish_all(self) -> None:
         """Run until nothing is left to do."""
+        self._paid("finish_all")
         self.settle()
 
     def share_once_more(self) -> None:
         """Positive control: with nothing in flight, one more cold sharer; judge every verdict."""
+        self._paid("share_once_more")
         self.wipe_pool()
         self._share("last")
         self.settle()
@@ -453,9 +496,13 @@ class Stage:
         """Judge what holds everywhere, and end the case.
 
         Raises `CaseFailedError` if a check failed or measured nothing, `NotApplicableError` if
-        none applies.
+        none applies, `UnfinishedScenarioError` if a step that the case needs was left out.
         """
         __tracebackhide__ = True
+        if self._owed:
+            raise UnfinishedScenarioError(
+                f"the case needs the step(s) {', '.join(self._owed)}; missing from its template"
+            )
         if self._bench is not None:
             self._bench.close()
         broke = next((str(event) for event in self._events if isinstance(event, Broke)), "")
