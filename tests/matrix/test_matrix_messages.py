@@ -35,7 +35,7 @@ Spoil = Callable[[str, str], str]
         ("{axis: eagle}", "1",
          "m.yaml:10:80: layout.groups[1].eagle: expected true or false or {axis: NAME}, got the number 1"),
         ("kind: full", "kind: ful",
-         ("m.yaml:9:26: layout.groups[0].kind: expected one of full, sliding or {axis: NAME}, "
+         ("m.yaml:9:26: layout.groups[0].kind: expected one of full, sliding, chunked_local or {axis: NAME}, "
          "got the text 'ful' (did you mean 'full'?)")),
         ("format: 1", "format: 2",
          "m.yaml:1:9: format: expected 1, the format that this version reads, got the number 2"),
