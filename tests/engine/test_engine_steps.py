@@ -1,5 +1,5 @@
 """Whole requests through the engine: budgets, late results, frees, preemption, local hits."""
-# ruff: noqa: ARG002, D102 - the port names and explains what fakes override
+# ruff: noqa: D102 - the port names and explains what fakes override
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ INTEGRITY = (
         fault="A step after a load was complete, it overwrites the block that its request got next.",
         clauses=("INT-1",),
         factory=_StrayWrite,
-        seed_cases=0,
+        seed_cases=3,
     ),
     Mutant(
         name="ranks-share-memory",

@@ -1,0 +1,97 @@
+"""Every mutant is caught by the clause that it declares, and every check by some mutant."""
+
+from __future__ import annotations
+
+import pytest
+from stage_cases import case_named, mutant, play
+
+from kvconform.contract.clauses import CHECKS, CLAUSES
+from kvconform.results.record import Outcome
+from kvconform_reference.mutants import MUTANTS
+
+FALLBACK = "fallback[win.16-keep.0-eagle.on-newest.{}-older.short]"
+LEFT = "unaligned-hit[win.{}-keep.3-bound.{}-eagle.off-left.missing]"
+
+KILLERS = {
+    "seed-undone": LEFT.format(256, 3840),
+    "load-window-undone": LEFT.format(128, 3968),
+    "store-mask-undone": "cold-consumer[keep.3-sched.sync]",
+    "lookup-bound-undone": "fallback[win.16-keep.3-eagle.off-newest.missing-older.short]",
+    "eagle-ignored": FALLBACK.format("ready"),
+    "synchronous-load": "cold-consumer[keep.0-sched.sync]",
+    "load-never-reported": "cold-consumer[keep.0-sched.sync]",
+    "reports-on-one-rank": "ranks[world.2-chunk.1-sched.sync]",
+    "reported-early": "sharers[hold.store-held.copies-sharers.1-chunk.1-pool.256-sched.async]",
+    "later-for-ever": FALLBACK.format("pending"),
+    "miss-for-ever": "draft-tail[win.32-full.off-bound.208-tail.c4-state.missing]",
+    "pending-served": FALLBACK.format("pending"),
+    "pending-is-missing": FALLBACK.format("pending"),
+    "loading-loaded-again": FALLBACK.format("loading"),
+    "loads-too-much": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
+    "stores-everything": "cold-consumer[keep.0-sched.sync]",
+    "no-fence": "prefill-steps[keep.0-chunk.1-budget.20-sched.sync]",
+    "partial-chunk-trusted": "part-written[win.8-keep.0-budget.4-sched.sync-lost.c1]",
+    "half-chunk": "ranks[world.2-chunk.2-sched.sync]",
+    "stray-write": "sharers[hold.load-held.both-sharers.2-chunk.1-pool.256-sched.sync]",
+    "ranks-share-memory": "ranks[world.2-chunk.1-sched.sync]",
+    "null": "cold-consumer[keep.0-sched.sync]",
+    "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
+}
+"""One case for each mutant, of those that catch it."""
+
+ONLY = {
+    "synchronous-load": {"load-is-async"},
+    "load-never-reported": {"every-request-ends"},
+    "reports-on-one-rank": {"every-request-ends"},
+    "stray-write": {"reads-own-bytes"},
+    "loads-too-much": {"load-is-exact"},
+    "stores-everything": {"store-is-exact"},
+    "pending-is-missing": {"hit-is-best"},
+    "loading-loaded-again": {"hit-is-best"},
+}
+"""Mutants whose fault shows in one check and nowhere else."""
+
+
+def test_every_mutant_is_in_the_table():
+    """A new mutant needs a case that catches it."""
+    assert set(KILLERS) == set(MUTANTS)
+
+
+@pytest.mark.parametrize("name", KILLERS)
+def test_the_declared_clause_fails(name):
+    """The reference passes the case, the mutant fails a check of a clause that it declares."""
+    case = case_named(KILLERS[name])
+    assert play(case).outcome is Outcome.PASS
+    caught = play(case, mutant(name))
+    assert caught.outcome is Outcome.FAIL
+    assert caught.clauses & set(MUTANTS[name].clauses)
+
+
+@pytest.mark.parametrize("name", ONLY)
+def test_a_single_fault_fails_a_single_check(name):
+    """No other check is dragged along: what fails names the fault."""
+    assert play(case_named(KILLERS[name]), mutant(name)).failed == ONLY[name]
+
+
+def test_every_check_has_a_mutant_that_fails_it():
+    """A check that nobody ever saw fail is worthless."""
+    failed: set[str] = set()
+    for name, case in KILLERS.items():
+        failed |= play(case_named(case), mutant(name)).failed
+    assert failed == set(CHECKS)
+
+
+def test_mutants_say_what_is_wrong_in_one_sentence():
+    """Faults end with a full stop and hold no other; clauses exist."""
+    for name, told in MUTANTS.items():
+        assert told.name == name
+        assert told.fault.endswith(".")
+        assert ". " not in told.fault
+        assert told.clauses
+        assert set(told.clauses) <= set(CLAUSES)
+
+
+def test_a_stray_write_is_no_fault_of_a_load():
+    """INT-1 alone: the load was right when it was reported, the damage came later."""
+    caught = play(case_named(KILLERS["stray-write"]), mutant("stray-write"))
+    assert caught.clauses == {"INT-1"}
