@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import keyword
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,9 @@ python_files = test_*.py
 """
 
 
+_LEFT_BEHIND = frozenset({"__pycache__", ".pytest_cache"})
+
+
 class RenderError(KvconformError):
     """A template that does not give a module: names it, the matrix and the cause."""
 
@@ -56,6 +59,17 @@ class RenderedFolder:
     cases: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One file of a folder that is not as a render would leave it: changed, missing or extra."""
+
+    what: str
+    file: str
+
+    def __str__(self) -> str:
+        return f"{self.what:<8} {self.file}"
+
+
 def render(
     matrices: Sequence[Matrix], folder: Path, *, templates: Sequence[Path] = ()
 ) -> RenderedFolder:
@@ -65,6 +79,60 @@ def render(
     is replaced as a whole; raises `ForeignFolderError` for a folder with other files in it, and
     `RenderError` or `DuplicateMatrixError` before anything is written.
     """
+    rendered = _render(matrices, templates)
+    _write(folder, rendered.files, rendered.manifest)
+    return RenderedFolder(
+        path=folder,
+        modules=tuple(rendered.manifest.modules),
+        cases=sum(len(matrix.rows) for matrix in matrices),
+    )
+
+
+def compare(
+    matrices: Sequence[Matrix], folder: Path, *, templates: Sequence[Path] = ()
+) -> list[Difference]:
+    """How ``folder`` differs from what `render` would write now, sorted by file name.
+
+    Both ways: files that are changed or missing, and files that no render would put there.  What
+    Python and pytest leave behind when they run does not count.  Raises as `render` does, and
+    `ForeignFolderError` if there is no such folder.
+    """
+    rendered = _render(matrices, templates)
+    if not folder.is_dir():
+        raise ForeignFolderError(f"{folder} is no folder; render into it first")
+    found = {path.name for path in folder.iterdir()} - _LEFT_BEHIND
+    names = {*rendered.files, MARKER}
+    different = [Difference(what="missing", file=name) for name in names - found]
+    different += [Difference(what="extra", file=name) for name in found - names]
+    for name in names & found:
+        if name == MARKER:
+            # Where extra templates lay on another machine makes no difference.
+            old = Manifest.read(folder)
+            same = old is not None and replace(old, templates=rendered.manifest.templates) == (
+                rendered.manifest
+            )
+        else:
+            same = _bytes(folder / name) == rendered.files[name].encode("utf-8")
+        different += [] if same else [Difference(what="changed", file=name)]
+    return sorted(different, key=lambda one: one.file)
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None  # a folder of that name, say: not what a render writes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rendered:
+    """Texts of all files by name, and the manifest that goes beside them."""
+
+    files: dict[str, str]
+    manifest: Manifest
+
+
+def _render(matrices: Sequence[Matrix], templates: Sequence[Path]) -> _Rendered:
     _refuse_duplicates(matrices)
     files: dict[str, str] = {"conftest.py": _CONFTEST, "pytest.ini": _INI}
     modules: dict[str, str] = {}
@@ -79,12 +147,7 @@ def render(
         templates=tuple(str(path) for path in templates),
         cases={matrix.name: len(matrix.rows) for matrix in matrices},
     )
-    _write(folder, files, manifest)
-    return RenderedFolder(
-        path=folder,
-        modules=tuple(modules),
-        cases=sum(len(matrix.rows) for matrix in matrices),
-    )
+    return _Rendered(files=files, manifest=manifest)
 
 
 def _modules(

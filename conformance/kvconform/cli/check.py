@@ -1,4 +1,4 @@
-"""``kvconform check``: tells whether every matrix, and what is expected of it, is valid."""
+"""``kvconform check``: tells whether matrices, layouts and what is expected of them are valid."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 from kvconform.cli.command import Command, add_expect, add_paths, count, load, say
 from kvconform.expectations import load_expectations
+from kvconform.matrix import Matrix, MatrixError, Problem, check_layouts, find_layouts
 from kvconform.run.request import CaseIndex
 
 
@@ -17,9 +18,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Load everything; problems are raised all together by the loader."""
-    matrices = load(options)
+    layouts, matrices = _load(options)
     cases = sum(len(matrix.rows) for matrix in matrices)
     told = [count(len(matrices), "matrix", "matrices"), count(cases, "case", "cases")]
+    told += [count(layouts, "layout", "layouts")] if layouts else []
     if options.expect:
         known = load_expectations(options.expect, CaseIndex.of(matrices).space(), strict=True)
         told.append(count(len(known.bound), "expectation", "expectations"))
@@ -29,9 +31,27 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
+def _load(options: argparse.Namespace) -> tuple[int, list[Matrix]]:
+    """The number of layouts, and the matrices; problems of both are told together."""
+    problems: list[Problem] = []
+    layouts = 0
+    matrices: list[Matrix] = []
+    try:
+        layouts = check_layouts(find_layouts(options.paths))
+    except MatrixError as error:
+        problems += error.problems
+    try:
+        matrices = load(options)
+    except MatrixError as error:
+        problems += error.problems
+    if problems:
+        raise MatrixError(problems)
+    return layouts, matrices
+
+
 COMMAND = Command(
     name="check",
-    summary="load matrices and expectations and tell everything that is wrong with them",
+    summary="load matrices, layouts and expectations and tell everything that is wrong with them",
     add_options=_add_options,
     execute=execute,
     epilog="Exit codes: 0 all valid, 2 problems (each as file:line:column: message).",

@@ -1,5 +1,6 @@
 """Matrix files: YAML in, checked rows and cases out."""
 
+from kvconform.matrix.layouts import check_layouts
 from kvconform.matrix.load import load_matrices, load_matrix, matrix_schema
 from kvconform.matrix.model import (
     Axis,
@@ -12,7 +13,7 @@ from kvconform.matrix.model import (
     build_case,
     build_layout,
 )
-from kvconform.matrix.paths import find_matrices, shipped_names
+from kvconform.matrix.paths import find_layouts, find_matrices, shipped_names
 from kvconform.matrix.problems import (
     MatrixError,
     MatrixNotFoundError,
@@ -45,6 +46,8 @@ __all__ = [
     "ScenarioNotFoundError",
     "build_case",
     "build_layout",
+    "check_layouts",
+    "find_layouts",
     "find_matrices",
     "load_matrices",
     "load_matrix",

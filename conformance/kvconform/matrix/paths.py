@@ -43,6 +43,13 @@ def find_matrices(names: Iterable[str | Path] = ()) -> list[Path]:
     return list(found.values())
 
 
+def find_layouts(names: Iterable[str | Path] = ()) -> list[Path]:
+    """Layout files in the folders among ``names``; without names, the shipped ones."""
+    folders = [Path(name) for name in names] or [resources.matrix_dir()]
+    found = (path for folder in folders if folder.is_dir() for path in folder.rglob("*.yaml"))
+    return sorted(path for path in found if path.absolute().parent.name == LAYOUTS)
+
+
 def shipped_names() -> list[str]:
     """Bare names of the shipped matrices, sorted."""
     base = resources.matrix_dir()

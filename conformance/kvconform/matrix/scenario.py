@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,21 +25,11 @@ from kvconform.ports import KvconformError
 _SUFFIX = ".scenario.yaml"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
-_DEFINITION: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["title", "checks", "given"],
-    "properties": {
-        "title": {"type": "string", "minLength": 1, "errorMessage": "text"},
-        "checks": {
-            "type": "array",
-            "minItems": 1,
-            "uniqueItems": True,
-            "items": {"type": "string"},
-        },
-        "given": {"type": "object"},
-    },
-}
+
+@cache
+def _definition() -> Rules:
+    text = (resources.schema_dir() / "scenario.schema.json").read_text(encoding="utf-8")
+    return Rules(json.loads(text))
 
 
 class ScenarioNotFoundError(KvconformError, LookupError):
@@ -105,9 +96,7 @@ def _load(name: str, path: Path, changed_ns: int) -> Scenario:  # noqa: ARG001 -
     document = read_document(path, display(path))
     report = Report(document)
     data = document.plain()
-    broken = (
-        set() if document.root is None else report.add_faults(Rules(_DEFINITION).faults(data), data)
-    )
+    broken = set() if document.root is None else report.add_faults(_definition().faults(data), data)
     template = path.with_name(name + ".py.j2")
     if not template.is_file():
         report.add((), f"the template {template.name} is missing beside this file")
