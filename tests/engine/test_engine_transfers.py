@@ -246,6 +246,20 @@ def test_two_ranks_with_skew_wait_for_each_other(scheduling):
     assert at_rest(engine)
 
 
+@pytest.mark.parametrize("scheduling", list(Scheduling))
+def test_loads_that_fill_the_pool_do_not_lock_it(scheduling):
+    """Three loads take every block, none can compute its last token: one gives way, all end."""
+    engine = engine_of(layout_of(FULL, num_blocks=22, scheduling=scheduling))
+    for branch in range(3):
+        run(engine, spec(f"producer-{branch}", 57, branch=branch + 1))
+        engine.reset_prefix_cache()
+    run(engine, *(spec(f"consumer-{branch}", 57, branch=branch + 1) for branch in range(3)))
+    assert len(of(engine, Loaded)) >= 3
+    assert all(engine.ended(f"consumer-{branch}") for branch in range(3))
+    assert not differences(engine)
+    assert at_rest(engine)
+
+
 class FailsItsFirstLoad(ReferenceWorker):
     """The first load moves nothing and reports its blocks as failed."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kvconform.ports import Connector, UnsupportedLayoutError
+from kvconform.ports import Capability, Connector, UnsupportedLayoutError
 from kvconform.ports.connector import SchedulerSide, WorkerSide
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -25,13 +25,14 @@ class ConnectorBrokeError(Exception):
 def call(method: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a method of the connector; an exception becomes `ConnectorBrokeError`.
 
-    ``SystemExit`` counts too: a connector must not end the process.
+    ``SystemExit`` counts too, and what a test runner takes for a skip: a connector must neither
+    end the process nor judge its own case.
     """
     try:
         return function(*args)
-    except (ConnectorBrokeError, UnsupportedLayoutError):
+    except (ConnectorBrokeError, UnsupportedLayoutError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise ConnectorBrokeError(method, describe(error)) from error
 
 
@@ -54,17 +55,33 @@ def required_methods(side: type) -> Sequence[str]:
 
 def problems_of(connector: Connector, world: int) -> list[str]:
     """What a factory's result lacks, in words; empty if it is a connector."""
+    missing = object()
+    parts = {
+        name: call(name, getattr, connector, name, missing)
+        for name in ("scheduler", "workers", "capabilities", "chunk_tokens")
+    }
     problems = [
         f"the factory's result has no attribute {name!r}"
-        for name in ("scheduler", "workers", "capabilities", "chunk_tokens")
-        if not hasattr(connector, name)
+        for name, part in parts.items()
+        if part is missing
     ]
     if problems:
         return problems
-    sides: list[tuple[str, object, type]] = [("scheduler side", connector.scheduler, SchedulerSide)]
-    workers = list(connector.workers)
+    claims = _listed(parts["capabilities"])
+    if claims is None:
+        problems.append(f"capabilities is {parts['capabilities']!r}, expected a set of claims")
+    known = {str(capability) for capability in Capability}
+    problems += [
+        f"the unknown capability {claim!r} is claimed; there are {', '.join(sorted(known))}"
+        for claim in claims or ()
+        if not isinstance(claim, str) or claim not in known
+    ]
+    workers = _listed(parts["workers"])
+    if workers is None:
+        return [*problems, f"workers is {parts['workers']!r}, expected one for each rank"]
     if len(workers) != world:
         problems.append(f"{len(workers)} worker(s) for {world} rank(s)")
+    sides: list[tuple[str, object, type]] = [("scheduler side", parts["scheduler"], SchedulerSide)]
     sides += [(f"worker of rank {rank}", worker, WorkerSide) for rank, worker in enumerate(workers)]
     for what, side, port in sides:
         problems += [
@@ -73,6 +90,11 @@ def problems_of(connector: Connector, world: int) -> list[str]:
             if not callable(getattr(side, name, None))
         ]
     return problems
+
+
+def _listed(value: object) -> list[Any] | None:
+    """The items of a collection, None of anything else (a text is no collection of claims)."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
 
 
 def optional(side: object, port: type, name: str) -> Callable[..., Any]:

@@ -96,7 +96,10 @@ class Engine:
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
-        return int(call("chunk_tokens", self._connector.chunk_tokens, group))
+        size = call("chunk_tokens", self._connector.chunk_tokens, group)
+        if not isinstance(size, int):
+            raise ConnectorBrokeError("chunk_tokens", f"returned {size!r}, expected a number of tokens")
+        return size
 
     def prepare(self, spec: RequestSpec) -> None:
         """Make a request known."""
@@ -280,6 +283,9 @@ class Engine:
         control = getattr(self._connector, "chunk_control", None)
         if control is None:
             raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
+        lacking = [name for name in ("seed", "finish", "drop") if not hasattr(control, name)]
+        if lacking:
+            raise ConnectorBrokeError("chunk_control", f"is {control!r}, which has no {lacking[0]!r}")
         return cast("ChunkControl", control)
 
     def _chunk_is(self, group: int, chunk: int, what: str) -> None:

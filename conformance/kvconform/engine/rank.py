@@ -122,7 +122,11 @@ class Rank:
         if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
             raise ConnectorBrokeError("get_finished", f"returned {answer!r}, expected a pair of sets of request ids")
         stores, loads = (self._ids(part) for part in answer)
-        failed = self._call("get_block_ids_with_load_errors") or set()
+        failed = self._call("get_block_ids_with_load_errors") or ()
+        if not isinstance(failed, (set, frozenset, list, tuple)) or not all(isinstance(b, int) for b in failed):
+            raise ConnectorBrokeError(
+                "get_block_ids_with_load_errors", f"returned {failed!r}, expected a set of block ids"
+            )
         return StepResult(
             rank=self.memory.rank,
             finished_stores=stores,

@@ -146,6 +146,7 @@ class Scheduler:
             count = min(request.num_tokens - request.num_computed_tokens, draft.budget)
             appended = self.allocator.grow(name, request.num_computed_tokens + count)
             if appended is None:
+                self._unlock(request, draft)
                 return
             self._loaded.discard(name)
             self._run(request, count, appended, draft)
@@ -177,6 +178,22 @@ class Scheduler:
             for row in holding.rows
         )
         self._run(request, count, appended, draft, synchronous_boundary=boundary if external else 0)
+
+    def _unlock(self, request: LiveRequest, draft: _Draft) -> None:
+        """Loaded requests can hold the whole pool while none of them can go on: one starts over."""
+        if self.running or self.loading or self.kept:
+            return
+        others = [other for other in self.waiting if other.request_id in self._loaded and other is not request]
+        if not others:
+            raise AssertionError(f"the pool is too small for {request.request_id} alone")
+        victim = others[-1]
+        name = victim.request_id
+        self._loaded.discard(name)
+        self.allocator.free(name)
+        victim.num_computed_tokens = 0
+        self._epochs[name] = self._epoch(victim) + 1
+        draft.preempted.append(name)
+        self._record(Happened(step=self.number, request=name, what="gives up what was loaded"))
 
     def _ask(self, request: LiveRequest, local: int) -> tuple[int | None, bool]:
         method = "get_num_new_matched_tokens"
