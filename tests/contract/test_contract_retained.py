@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from contract_layouts import full, layouts, sliding, sliding_groups, windows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kv_layouts import full, layouts, sliding, sliding_groups, windows
 from kvconform.contract.oracle import (
     Oracle,
     oldest_read,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from contract_layouts import full, layouts, sliding
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kv_layouts import full, layouts, sliding
 from kvconform.contract.oracle import Oracle, Supply
 from kvconform.ports import Capability, ChunkState, GroupKind, Layout
 

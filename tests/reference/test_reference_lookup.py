@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference_fakes import lookup_over, oracle_of, request_of
-from reference_layouts import full, layouts, sliding
 
+from kv_layouts import full, layouts, sliding
 from kvconform.contract.oracle import Chunk, Supply
 from kvconform.ports import ChunkState, GroupKind, Layout
 from kvconform_reference.demand import StoreMask, demands_of

@@ -1,0 +1,1 @@
+"""Makes the modules beside it importable by every folder of tests."""
