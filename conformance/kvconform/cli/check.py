@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from kvconform.cli.command import Command, add_expect, add_paths, count, load, say
+from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.expectations import load_expectations
 from kvconform.matrix import Matrix, MatrixError, Problem, check_layouts, find_layouts
 from kvconform.run.request import CaseIndex
@@ -14,10 +15,12 @@ from kvconform.run.request import CaseIndex
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_expect(parser)
+    add_project(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
     """Load everything; problems are raised all together by the loader."""
+    fill_in(options)
     layouts, matrices = _load(options)
     cases = sum(len(matrix.rows) for matrix in matrices)
     told = [count(len(matrices), "matrix", "matrices"), count(cases, "case", "cases")]
@@ -54,5 +57,5 @@ COMMAND = Command(
     summary="load matrices, layouts and expectations and tell everything that is wrong with them",
     add_options=_add_options,
     execute=execute,
-    epilog="Exit codes: 0 all valid, 2 problems (each as file:line:column: message).",
+    epilog=f"{EPILOG}\nExit codes: 0 all valid, 2 problems (each as file:line:column: message).",
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kvconform.cli.command import Command, add_paths, count, load, say
+from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.ports import Capability
 from kvconform.registry import Listed, list_connectors, list_mutants
 from kvconform.results.summary import matrix_argument, table
@@ -14,6 +15,7 @@ from kvconform.results.summary import matrix_argument, table
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
+    add_project(parser)
     parser.add_argument(
         "--connectors", action="store_true", help="list the registered connectors instead"
     )
@@ -27,12 +29,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Print the tables that are asked for, the matrices if none is."""
+    asked = bool(options.paths)
+    fill_in(options)
     parts = [
         *([_connectors(list_connectors())] if options.connectors else []),
         *([_mutants(list_mutants())] if options.mutants else []),
         *([_capabilities()] if options.capabilities else []),
     ]
-    if options.paths or not parts:
+    if asked or not parts:
         parts.insert(0, _matrices(options))
     say("\n\n".join(parts))
     return 0
@@ -101,4 +105,5 @@ COMMAND = Command(
     summary="list matrices with their cases, connectors, mutants or capabilities",
     add_options=_add_options,
     execute=execute,
+    epilog=EPILOG,
 )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from kvconform.cli.command import Command, add_connector_options, add_expect, add_paths, load, say
+from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.ports import KvconformError
 from kvconform.results.junit import write_junit
 from kvconform.results.summary import IN_FULL, closing_line, summarize
@@ -27,12 +28,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--connector",
         metavar="NAME",
-        default="reference",
+        default=None,
         help="connector under test: a registered NAME[:ARG] or package.module:factory "
         "(default: reference)",
     )
     add_connector_options(parser)
     add_expect(parser)
+    add_project(parser)
     parser.add_argument(
         "--case",
         metavar="ID",
@@ -66,6 +68,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Run, summarize, report."""
+    fill_in(options)
     if options.resume and options.records is None:
         raise OptionsError("--resume needs --records FILE")
     matrices = load(options)
@@ -122,7 +125,8 @@ COMMAND = Command(
     add_options=_add_options,
     execute=execute,
     takes_pytest_args=True,
-    epilog="Arguments after -- are handed to pytest: -- -k left.missing, -- -n 2, -- -x.\n"
+    epilog=f"{EPILOG}\n"
+    "Arguments after -- are handed to pytest: -- -k left.missing, -- -n 2, -- -x.\n"
     "Exit codes: 0 pass, 1 failures or unexpected passes, 2 usage or bad file, 3 the suite broke,\n"
     "5 no case reached pass or fail, 130 interrupted.",
 )
