@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 
 from kvconform import __version__
-from kvconform.cli import bench, check, expect, list_, mutants, render, run, schema
+from kvconform.cli import bench, check, expect, list_, mutants, new, render, run, schema
 from kvconform.cli.command import Command
 from kvconform.ports import KvconformError
 from kvconform.run.supervisor import TestProcessError
@@ -28,6 +28,7 @@ COMMANDS: dict[str, Command] = {
         expect.COMMAND,
         mutants.COMMAND,
         schema.COMMAND,
+        new.COMMAND,
         bench.COMMAND,
     )
 }
