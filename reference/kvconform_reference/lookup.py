@@ -113,10 +113,14 @@ class Lookup:
 
     def _in_flight(self, request: Request, group: int, boundary: int, local_tokens: int) -> bool:
         demand = self.demands[group]
-        chunks = list(self._beyond_local(demand, demand.needed(boundary), local_tokens))
+        flying = {ChunkState.PENDING, ChunkState.LOADING}
+        loaded = self._beyond_local(demand, demand.needed(boundary), local_tokens)
+        if any(self._state(request, group, chunk) in flying for chunk in loaded):
+            return True
+        # The tail is dropped, so that another request loads it is no reason to wait.
         tail = demand.tail(boundary)
-        if tail is not None:
-            chunks.append(tail)
-        keys = (self.key(request, group, chunk) for chunk in chunks)
-        states = (self.manager.state(key) for key in keys if key is not None)
-        return any(state in {ChunkState.PENDING, ChunkState.LOADING} for state in states)
+        return tail is not None and self._state(request, group, tail) is ChunkState.PENDING
+
+    def _state(self, request: Request, group: int, chunk: int) -> ChunkState | None:
+        key = self.key(request, group, chunk)
+        return self.manager.state(key) if key is not None else None

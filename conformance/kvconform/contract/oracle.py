@@ -184,6 +184,28 @@ class Oracle:
                 gone[chunk] = lost
         return Supply(states=dict.fromkeys(chunks, ChunkState.READY), gone=gone)
 
+    def blocks_of(self, chunk: Chunk) -> frozenset[tuple[int, int]]:
+        """The (group, block index) of a chunk's blocks."""
+        size = self.layout.groups[chunk[0]].block_size
+        return frozenset((chunk[0], token // size) for token in self.tokens_of(chunk))
+
+    def seen_supply(self, blocks: Iterable[tuple[int, int]]) -> Supply:
+        """What is there if these (group, block index) were stored, each within its chunk."""
+        stored = set(blocks)
+        chunks = {
+            (group, self.chunk_of(group, index * self.layout.groups[group].block_size))
+            for group, index in stored
+        }
+        gone: dict[Chunk, frozenset[int]] = {}
+        for chunk in chunks:
+            size = self.layout.groups[chunk[0]].block_size
+            lost = frozenset(
+                t for t in self.tokens_of(chunk) if (chunk[0], t // size) not in stored
+            )
+            if lost:
+                gone[chunk] = lost
+        return Supply(states=dict.fromkeys(chunks, ChunkState.READY), gone=gone)
+
     @staticmethod
     def _block_is_gone(group: Group, token: int, computed: int) -> bool:
         """Whether the block of ``token`` had wholly left the retained interval at ``computed``."""
@@ -289,5 +311,7 @@ class _TokenLevels:
             tokens = self.oracle.tokens_of(chunk)
             tail = self.levels[chunk[0]][tokens.start : tokens.stop]
             # The tail needs a key of its own; a chunk past the request's end has none.
-            worst = min(worst, int(tail.min()) if len(tail) == len(tokens) else _Level.MISSING)
+            level = int(tail.min()) if len(tail) == len(tokens) else _Level.MISSING
+            # It is dropped: that another request loads it is no reason to wait.
+            worst = min(worst, _Level.READY if level == _Level.LOADING else level)
         return _Level(worst)

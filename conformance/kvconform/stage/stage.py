@@ -11,11 +11,12 @@ from kvconform.contract.oracle import Chunk, Oracle, Supply
 from kvconform.engine.bench import Bench
 from kvconform.engine.calls import ConnectorBrokeError
 from kvconform.engine.engine import Engine
-from kvconform.engine.events import Admitted, Answered, Broke, Event
+from kvconform.engine.events import Admitted, Answered, Broke, Copied, Event
 from kvconform.ports import (
     Capability,
     ChunkState,
     ConnectorFactory,
+    Direction,
     RequestSpec,
     UnsupportedLayoutError,
 )
@@ -82,6 +83,8 @@ class Stage:
         self._cold = False
         self._held = False
         self._owed: list[str] = []
+        self._stored: set[tuple[int, int]] = set()
+        self._stores_seen = 0
 
     def _open(
         self, factory: ConnectorFactory, device: str, options: dict[str, object]
@@ -197,6 +200,14 @@ class Stage:
         if answer.boundary != target:
             self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), str(answer))
 
+    def _complete_seeded(self, name: str) -> None:
+        in_flight = {ChunkState.PENDING, ChunkState.LOADING}
+        for (group, chunk), state in sorted(self._supply.states.items()):
+            if state in in_flight:
+                self.bench.finish_chunk(name, group, chunk)
+        flying = [chunk for chunk, state in self._supply.states.items() if state in in_flight]
+        self._supply = self._supply.with_states(flying, ChunkState.READY)
+
     # --- requests -----------------------------------------------------------------------------
 
     def _owe(self, *steps: str) -> None:
@@ -259,7 +270,12 @@ class Stage:
         self._compare_pin("verdict", "later" if best is None else best)
 
     def finish(self, name: str = "consumer") -> None:
-        """Run the request to its end, and judge what its load brought."""
+        """Run the request to its end, and judge what its load brought.
+
+        What a case left in flight is completed first: a request that waits for it is right to.
+        """
+        if not (self.dead or self._was_admitted(name)):
+            self._complete_seeded(name)
         if not self.dead:
             self.bench.allow_miss(name)
         self._run(lambda: self.bench.ended(name), [name])
@@ -303,6 +319,23 @@ class Stage:
         if not self.dead:
             steps = self.bench.token_steps(name)
             self._policy = self._supply = self.oracle.supply(self._stored_tokens(name), steps)
+            self._see_stores()
+
+    def _see_stores(self) -> None:
+        """Take what copies were seen to store for what is there, where copies can be seen.
+
+        Which chunks a policy stores, and which of their blocks the engine still held, is then no
+        assumption of the suite; whether the policy is a good one is judged by `judge_stores`.
+        """
+        if Capability.TRANSFER_CONTROL not in self.oracle.claims:
+            return
+        for event in self._events[self._stores_seen :]:
+            if isinstance(event, Copied) and event.direction is Direction.STORE and event.rank == 0:
+                for group, index in event.blocks:
+                    if index >= 0:
+                        self._stored.add((self.layout.index(group), index))
+        self._stores_seen = len(self._events)
+        self._supply = self.oracle.seen_supply(self._stored)
 
     def _stored_tokens(self, name: str) -> int:
         """Tokens of the producer whose KV was computed and may be stored."""
@@ -334,12 +367,14 @@ class Stage:
         self._dropped = "drop" in self.given
         if self._dropped:
             self._owe("consume")
+        self._see_stores()
         states = dict(self._supply.states)
         for entry in self.given.get("drop", ()):
             self._need_chunks_as_wished()
             group = self.layout.index(entry["group"])
             for chunk in entry["index"]:
                 states.pop((group, chunk), None)
+                self._stored -= self.oracle.blocks_of((group, chunk))
                 if not self.dead:
                     self.bench.drop_chunk(name, group, chunk)
         self._supply = Supply(states=states, gone=self._supply.gone)
@@ -369,16 +404,17 @@ class Stage:
         if "drop" in self.given and not self._dropped and "drop_chunks" not in self._owed:
             self._owe("drop_chunks")
         name = f"consumer-{len(self._requests)}"
+        self._see_stores()
         self._prepare(name, boundary + 1, 1)
         self.submit(name, stay_on_miss=False)
         answer = self.ask(name)
         self.tally.open("hit-is-covered", "hit-is-best", "load-is-async")
         if answer is not None:
-            # Without a mask nobody but the connector knows what it stored: what a masked store
-            # keeps is the least that it must find again.
-            masked = Capability.MASKED_STORE in self.oracle.claims
-            least = self._supply if masked else self._least_supply()
-            self.judge.answer(answer, least, at_least=not masked)
+            # Where neither a mask nor the copies tell what was stored, what a masked store keeps
+            # is the least that must be found again.
+            known = {Capability.MASKED_STORE, Capability.TRANSFER_CONTROL} & self.oracle.claims
+            least = self._supply if known else self._least_supply()
+            self.judge.answer(answer, least, at_least=not known)
         self.finish(name)
         if answer is not None and answer.boundary and claims_everything(self.oracle.claims):
             # Pins are about what the policy stores, not about what this connector did.
