@@ -60,7 +60,7 @@ class VllmBench:
         self.dead = False
         self._kind = kind
         self._options = kind.config_options(options)
-        self.capabilities = kind.capabilities(options)
+        self.capabilities = kind.capabilities(layout, options)
         self._requests: dict[str, Live] = {}
         self._owners = Owners()
         transfer = kind.transfer(self.layout, self._options)
@@ -151,9 +151,15 @@ class VllmBench:
         """Hold the reports of every rank, and with ``copies`` its copies too."""
         for rank in self._ranks:
             rank.reports.held = True
-            if copies:
-                rank.gate.held = set(Direction)
-        self._happened("reports held" + (", copies held" if copies else ""))
+        self._happened("reports held")
+        if copies:
+            self.hold_copies()
+
+    def hold_copies(self) -> None:
+        """Hold the copies of every rank and let reports pass."""
+        for rank in self._ranks:
+            rank.gate.held = set(Direction)
+        self._happened("copies held")
 
     def release(self) -> None:
         """End every hold."""

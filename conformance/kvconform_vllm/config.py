@@ -17,6 +17,7 @@ import torch
 from vllm.config import CacheConfig, DeviceConfig, KVTransferConfig, SchedulerConfig, VllmConfig
 from vllm.v1.core.kv_cache_utils import resolve_kv_cache_block_sizes
 from vllm.v1.kv_cache_interface import (
+    ChunkedLocalAttentionSpec,
     FullAttentionSpec,
     KVCacheConfig,
     KVCacheGroupSpec,
@@ -67,6 +68,8 @@ def kv_cache_config(layout: Layout) -> KVCacheConfig:
         }
         if group.kind is GroupKind.FULL:
             spec = FullAttentionSpec(**common)
+        elif group.kind is GroupKind.CHUNKED_LOCAL:
+            spec = ChunkedLocalAttentionSpec(**common, attention_chunk_size=group.attention_chunk)
         else:
             spec = SlidingWindowSpec(
                 **common, sliding_window=group.window, extra_retained_tokens=group.extra_retained

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from vllm.v1.outputs import KVConnectorOutput
 
+from kvconform.engine.allocator import num_unread_tokens
 from kvconform.engine.calls import ConnectorBrokeError, call
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.transfers import Gate, ReportQueue
@@ -118,7 +119,7 @@ class Rank:
         """Compare what the step's queries read from before the step."""
         ranges = []
         for position, group in enumerate(self.layout.groups):
-            oldest = max(0, part.start - group.window + 1) if group.window else 0
+            oldest = num_unread_tokens(group, part.start)
             row = part.rows[position]
             if 0 in row[oldest // group.block_size : -(-part.start // group.block_size)]:
                 raise ConnectorBrokeError(

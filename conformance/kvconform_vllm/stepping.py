@@ -85,7 +85,7 @@ class Stepper:
                 req_ids=names,
                 req_id_to_index={name: at for at, name in enumerate(names)},
                 sampled_token_ids=[sampled.get(name, []) for name in names],
-                kv_connector_output=rank.reports.arrive() or KVConnectorOutput(),
+                kv_connector_output=next(iter(rank.reports.arrive()), KVConnectorOutput()),
             )
             for rank in self._ranks
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kvconform.ports import Capability, Layout, UnsupportedLayoutError
+from kvconform.ports import Capability, GroupKind, Layout, UnsupportedLayoutError
 from kvconform_vllm.claims import overridden
 from kvconform_vllm.config import Transfer
 
@@ -31,7 +31,7 @@ class ConnectorClass:
             supports_hma,
         )
 
-        windowed = any(group.window for group in layout.groups)
+        windowed = any(group.kind is not GroupKind.FULL for group in layout.groups)
         if (len(layout.groups) > 1 or windowed) and not supports_hma(self.cls):
             raise UnsupportedLayoutError(
                 f"{self.cls.__name__} does not support hybrid KV cache groups (SupportsHMA)"
@@ -42,13 +42,15 @@ class ConnectorClass:
         """The user's settings that belong into ``kv_connector_extra_config``."""
         return {key: value for key, value in options.items() if key != CLAIMS_OPTION}
 
-    def capabilities(self, options: Mapping[str, object]) -> frozenset[Capability]:
+    def capabilities(
+        self, layout: Layout, options: Mapping[str, object]
+    ) -> frozenset[Capability]:
         """What the class claims, with the user's file of claims applied."""
-        return overridden(self.claims_with(options), options.get(CLAIMS_OPTION))
+        return overridden(self.claims_with(layout, options), options.get(CLAIMS_OPTION))
 
-    def claims_with(self, options: Mapping[str, object]) -> frozenset[Capability]:
-        """What the class claims under these settings."""
-        del options
+    def claims_with(self, layout: Layout, options: Mapping[str, object]) -> frozenset[Capability]:
+        """What the class claims for this layout under these settings."""
+        del layout, options
         return self.claims
 
     def transfer(self, layout: Layout, options: Mapping[str, object]) -> Transfer:

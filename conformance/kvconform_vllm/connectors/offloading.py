@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kvconform.ports import Capability, Layout
+from kvconform.ports import Capability, GroupKind, Layout
 from kvconform_vllm.chunks import OffloadingChunks
 from kvconform_vllm.connectors.base import ConnectorClass
 from kvconform_vllm.transfers import GatedSpec
@@ -22,10 +22,20 @@ class Offloading(ConnectorClass):
 
     claims = frozenset(Capability)
 
-    def claims_with(self, options: Mapping[str, object]) -> frozenset[Capability]:
-        """A spec of the user's own moves bytes by itself: neither copies nor chunks can be held."""
-        own = {Capability.TRANSFER_CONTROL, Capability.CHUNK_CONTROL}
-        return self.claims - own if _has_own_spec(options) else self.claims
+    def claims_with(self, layout: Layout, options: Mapping[str, object]) -> frozenset[Capability]:
+        """Less, where vLLM itself does less.
+
+        A spec of the user's own moves bytes by itself: neither copies nor chunks can be held.
+        The store mask needs one alignment; with full-attention groups of unlike chunks vLLM stores
+        everything, without any it takes the largest chunk.  Chunked-local groups have no mask.
+        """
+        claims = self.claims
+        if "spec_name" in options:
+            claims -= {Capability.TRANSFER_CONTROL, Capability.CHUNK_CONTROL}
+        blocks = {group.block_size for group in layout.groups if group.kind is GroupKind.FULL}
+        local = any(group.kind is GroupKind.CHUNKED_LOCAL for group in layout.groups)
+        masked = len(blocks) == 1 and not local
+        return claims if masked else claims - {Capability.MASKED_STORE}
 
     def defaults(self, layout: Layout) -> Mapping[str, object]:
         """Our worker, the layout's chunks, and room for more than the pool holds."""
@@ -59,6 +69,3 @@ class Offloading(ConnectorClass):
             return OffloadingChunks(side, [worker.worker for worker in workers], release)
         return None
 
-
-def _has_own_spec(options: Mapping[str, object]) -> bool:
-    return "spec_name" in options
