@@ -31,7 +31,7 @@ def kvconform(shown: Path) -> Run:
             env={**env, "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
-            timeout=550,
+            timeout=1500,
             check=False,
         )
 
