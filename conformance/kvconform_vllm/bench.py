@@ -20,6 +20,9 @@ from kvconform_vllm.releases import Release
 from kvconform_vllm.requests import Live
 from kvconform_vllm.stepping import Stepper
 
+_RESET_STEPS = 3
+"""Steps after which the blocks of a request that has ended are free, if nobody pins them."""
+
 P = ParamSpec("P")
 BenchMethod = Callable[Concatenate["VllmBench", P], None]
 
@@ -140,12 +143,15 @@ class VllmBench:
     def reset_prefix_cache(self) -> None:
         """Forget every cached block; bytes stay until a block is taken again.
 
-        vLLM refuses while a block is in use; then the cached blocks are evicted one by one.
+        vLLM refuses while a block is in use.  Under asynchronous scheduling the blocks of an
+        ended request are given back a step late; those that a connector pins stay cached.
         """
-        if not call("engine", self._scheduler.reset_prefix_cache):
-            pool = self._scheduler.kv_cache_manager.block_pool
-            call("engine", pool.evict_blocks, set(range(1, self.layout.num_blocks)))
-        self._happened("pool: prefix cache reset")
+        for _ in range(_RESET_STEPS):
+            if call("engine", self._scheduler.reset_prefix_cache):
+                self._happened("pool: prefix cache reset")
+                return
+            self._stepper.step()
+        self._happened("pool: prefix cache reset is refused, blocks are in use")
 
     def hold(self, *, copies: bool) -> None:
         """Hold the reports of every rank, and with ``copies`` its copies too."""

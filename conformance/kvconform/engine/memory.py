@@ -43,11 +43,17 @@ class Difference:
         )
 
 
+def _poisoned(shape: tuple[int, int, int], device: str) -> Iterable[torch.Tensor]:
+    """The layers of one allocation of (layers, num_blocks, page_bytes)."""
+    return torch.full(shape, POISON_BYTE, dtype=torch.uint8, device=device).unbind()
+
+
 class RankMemory:
     """KV caches of one rank: for each layer a uint8 tensor of (num_blocks, page_bytes).
 
     With ``overlaid`` the layers of equal number of all groups share one tensor, as engines lay
-    them out: a block id then has one group's bytes at a time.  All pages must be equal in size.
+    them out: a block id then has one group's bytes at a time, and the tensors lie one behind the
+    other in one allocation.  All pages must be equal in size.
     """
 
     def __init__(
@@ -61,14 +67,16 @@ class RankMemory:
         self._tensors: list[torch.Tensor] = []
         if overlaid and len({group.page_bytes for group in layout.groups}) > 1:
             raise LayoutError("groups whose pages differ in size cannot share their memory")
+        if overlaid:
+            layers = max(group.layers for group in layout.groups)
+            shape = (layers, layout.num_blocks, layout.groups[0].page_bytes)
+            self._tensors = list(_poisoned(shape, device))
         for group in layout.groups:
             views = []
             for layer, name in enumerate(group.layer_names()):
-                if not overlaid or layer == len(self._tensors):
-                    shape = (layout.num_blocks, group.page_bytes)
-                    self._tensors.append(
-                        torch.full(shape, POISON_BYTE, dtype=torch.uint8, device=device)
-                    )
+                if not overlaid:
+                    shape = (1, layout.num_blocks, group.page_bytes)
+                    self._tensors += _poisoned(shape, device)
                 cache = self._tensors[layer if overlaid else -1]
                 self.caches[name] = cache
                 words = group.slot_bytes // 8

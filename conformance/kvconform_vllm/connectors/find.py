@@ -8,7 +8,9 @@ from typing import Any
 
 from kvconform.ports import ConnectorNotFoundError
 from kvconform_vllm.connectors.base import ConnectorClass
+from kvconform_vllm.connectors.example import Example
 from kvconform_vllm.connectors.offloading import Offloading
+from kvconform_vllm.connectors.simple import SimpleCpu
 
 
 def connector_class(argument: str) -> ConnectorClass:
@@ -68,4 +70,8 @@ def _kind_of(cls: type) -> type[ConnectorClass]:
     return next((kind for name, kind in _KINDS.items() if name in names), ConnectorClass)
 
 
-_KINDS: dict[str, type[ConnectorClass]] = {"OffloadingConnector": Offloading}
+_KINDS: dict[str, type[ConnectorClass]] = {
+    "OffloadingConnector": Offloading,
+    "SimpleCPUOffloadConnector": SimpleCpu,
+    "ExampleConnector": Example,
+}
