@@ -34,6 +34,10 @@ KILLERS = {
     "half-chunk": "ranks[world.2-chunk.2-sched.sync]",
     "stray-write": "sharers[hold.load-held.both-sharers.2-chunk.1-pool.256-sched.sync]",
     "ranks-share-memory": "ranks[world.2-chunk.1-sched.sync]",
+    "reported-twice": "cold-consumer[keep.0-sched.async]",
+    "never-at-rest": "cold-consumer[keep.0-sched.sync]",
+    "blocks-kept": "cold-consumer[keep.0-sched.sync]",
+    "local-counted-twice": "warm-consumer[win.8-keep.2-chunk.1-cuts.two-sched.sync]",
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

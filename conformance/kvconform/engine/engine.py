@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, cast
 from kvconform import __version__
 from kvconform.engine.allocator import Allocator
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, problems_of
-from kvconform.engine.events import Computed, Copied, Event, Happened, Loaded, Read, Submitted
+from kvconform.engine.events import Broke, Computed, Copied, Event, Happened, Loaded, Read, Submitted
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.pattern import Owners
 from kvconform.engine.pool import BlockPool
@@ -91,6 +91,7 @@ class Engine:
             self._reports.append(ReportQueue())
         self._late_results: Plan | None = None
         self._loads: dict[str, set[int]] = {}
+        self._loaded_once: set[str] = set()
         self._stores: dict[str, set[int]] = {}
         self._staged: dict[tuple[str, int, int], list[int]] = {}
 
@@ -156,11 +157,15 @@ class Engine:
                     self._loads.pop(name, None)
                     self.scheduler.load_failed(name)
         for name in sorted(report.finished_loads):
+            if name in self._loaded_once or report.rank in self._loads.get(name, ()):
+                text = f"rank {report.rank} reports the end of the load of {name!r} once more"
+                self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
             if name not in self.scheduler.loading:
                 continue
             self._loads.setdefault(name, set()).add(report.rank)
             if len(self._loads[name]) == self.layout.world:
                 del self._loads[name]
+                self._loaded_once.add(name)
                 self._check_load(name)
                 self.scheduler.load_complete(name)
         for name in sorted(report.finished_stores):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kvconform.engine.allocator import Allocator, num_unread_tokens
+from kvconform.engine.allocator import Allocator, num_skipped_tokens, num_unread_tokens
 from kvconform.engine.calls import ConnectorBrokeError, call, optional
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.requests import LiveRequest
@@ -87,8 +87,16 @@ class Rank:
     def retained(
         self, request: LiveRequest, rows: tuple[tuple[int, ...], ...], boundary: int
     ) -> tuple[int, Difference | None]:
-        """Compare every held slot below ``boundary``: all that the allocator made room for."""
-        return self._compare(request, rows, [range(boundary)] * len(rows))
+        """Compare every block that the allocator made room for, as far as ``boundary``.
+
+        Where nothing below the boundary is retained, its own block is no part of the hit.
+        """
+        ranges = []
+        for group in self.layout.groups:
+            start = num_skipped_tokens(group, boundary)
+            first = start - start % group.block_size if start < boundary else boundary
+            ranges.append(range(first, boundary))
+        return self._compare(request, rows, ranges)
 
     def _attended(self, part: Work) -> tuple[int, Difference | None]:
         """Compare what the step's queries read from before the step."""

@@ -301,10 +301,29 @@ class Stage:
         if not self.dead:
             self._run(self.bench.idle, self._requests)
 
+    def _come_to_rest(self) -> None:
+        """At the end nothing may be left to do: no kept block, report, copy or pending work."""
+        for name in self._requests:
+            if not self.dead:
+                self._complete_seeded(name)
+        self.settle()
+        if not (self.dead or self.bench.idle()):
+            self.tally.wrong(
+                "every-request-ends",
+                "nothing is left to do once the requests have ended",
+                "the connector keeps blocks, or says that it has work pending, for ever",
+                self.trace[-1],
+            )
+
     def wipe_pool(self) -> None:
-        """Settle, then forget every cached block: what a consumer hits comes from the connector."""
+        """Settle, then forget every cached block: what a consumer hits comes from the connector.
+
+        In a warm case the blocks of earlier consumers stay: a hit goes on where they end.
+        """
         self.settle()
         self._cold = True
+        if self.given.get("warm") and any(name.startswith("consumer") for name in self._requests):
+            return
         if not self.dead:
             self.bench.reset_prefix_cache()
 
@@ -424,10 +443,9 @@ class Stage:
             self._compare_pin("loaded", needed, only_for=boundary)
 
     def _least_supply(self) -> Supply:
+        reachable = self.oracle.reachable_chunks(self._stored_tokens("producer"))
         chunks = {
-            chunk: state
-            for chunk, state in self._supply.states.items()
-            if chunk in self.oracle.reachable_chunks(self._stored_tokens("producer"))
+            chunk: state for chunk, state in self._supply.states.items() if chunk in reachable
         }
         return Supply(states=chunks, gone=self._supply.gone)
 
@@ -539,6 +557,7 @@ class Stage:
             raise UnfinishedScenarioError(
                 f"the case needs the step(s) {', '.join(self._owed)}; missing from its template"
             )
+        self._come_to_rest()
         if self._bench is not None:
             self._bench.close()
         broke = next((str(event) for event in self._events if isinstance(event, Broke)), "")
