@@ -12,6 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+PARENT = "KVCONFORM_WATCHED_BY"
+"""The environment variable that tells the process who watches it (a process id)."""
+
 _GRACE_SECONDS = 3.0
 _SHOWN_LINES = 25
 
@@ -33,6 +36,7 @@ class Child:
                 stdout=output,
                 stderr=None if output is None else subprocess.STDOUT,
                 start_new_session=True,
+                env={**os.environ, PARENT: str(os.getpid())},
             )
 
     def exit_status(self) -> int | None:

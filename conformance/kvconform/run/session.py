@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 
+from kvconform import CONTRACT_REVISION
 from kvconform.expectations import load_expectations
 from kvconform.matrix import Matrix
 from kvconform.ports import KvconformError
@@ -64,7 +65,7 @@ def run(
         folder = Path(temporary) / "cases"
         render(matrices, folder, templates=request.templates)
         records = (request.records or Path(temporary) / "records.jsonl").absolute()
-        _prepare(records, request)
+        _prepare(records, request, index)
         log = None if request.show_output else Path(temporary) / "output.txt"
         supervisor = Supervisor(
             request,
@@ -94,7 +95,7 @@ def _refuse_unknown(cases: Sequence[str], index: CaseIndex) -> None:
             raise UnknownCaseError(f"no matrix of this run has a case {case!r}{hint}")
 
 
-def _prepare(records: Path, request: RunRequest) -> None:
+def _prepare(records: Path, request: RunRequest, index: CaseIndex) -> None:
     """An old records file is continued only if that was asked for, and only by the same run."""
     try:
         if not request.resume:
@@ -104,13 +105,26 @@ def _prepare(records: Path, request: RunRequest) -> None:
         raise ResumeError(f"{records}: cannot be written: {error.strerror}") from error
     if not records.exists():
         return
-    text = records.read_bytes()
-    records.write_bytes(text[: text.rfind(b"\n") + 1])
-    header = read_records(records).header
+    # Cut in place: whatever moment the machine picks to die, no whole line is ever gone.
+    with records.open("rb+") as stream:
+        stream.truncate(stream.read().rfind(b"\n") + 1)
+    journal = read_records(records)
+    header = journal.header
     if header is not None and header.connector != request.connector:
         raise ResumeError(
             f"{records} holds records of connector {header.connector!r}, "
             f"not of {request.connector!r}; name another file"
+        )
+    if header is not None and header.contract != CONTRACT_REVISION:
+        raise ResumeError(
+            f"{records} holds records by revision {header.contract} of the contract, and this "
+            f"release judges by revision {CONTRACT_REVISION}; name another file"
+        )
+    foreign = [case for case in (*journal.selected, *journal.records) if case not in index.rows]
+    if foreign:
+        raise ResumeError(
+            f"{records} holds records of another run: no matrix of this one has "
+            f"{foreign[0]!r}; name another file, or the matrices of that run"
         )
 
 

@@ -53,6 +53,8 @@ class Stage:
         self.trace = ("step 1: request a enters", f"step 2: {act}")
         if act == "hang":
             time.sleep(600)
+        elif act.startswith("nap"):
+            time.sleep(0.02)
         elif act == "exit":
             os._exit(3)
         elif act == "segfault":
