@@ -85,7 +85,7 @@ def test_a_kill_at_any_moment_loses_no_recorded_result(
         now = recorded(records)
         assert kept.items() <= now.items()
         kept = now
-    done = project.run("m.yaml", "--records", "r.jsonl", "--resume", "-q")
+    done = project.run("m.yaml", "--resume", "r.jsonl", "-q")
     assert (done.code, kills > 0) == (1, True), done.err
     assert done.out == "kvconform: 60 passed, 1 failed, 1 n/a, 1 untestable, 0 errors\n"
     final = recorded(records)
@@ -106,6 +106,16 @@ def test_workers_come_to_the_same_records(project: Project, tmp_path: Path) -> N
     assert alone.code == 1, alone.err
     one, two = recorded(tmp_path / "alone.jsonl"), recorded(tmp_path / "spread.jsonl")
     assert one == two
+
+
+def test_two_files_to_resume_are_one_too_many(project: Project) -> None:
+    """A path of a matrix after ``--resume`` is taken for one."""
+    done = project.command("run", "--records", "r.jsonl", "--resume", "m.yaml")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "kvconform: --resume m.yaml and --records r.jsonl name a file each: give one of them "
+        "(paths of matrices stand before --resume)\n"
+    )
 
 
 def test_records_of_other_matrices_are_not_continued(project: Project, tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from kvconform.results.summary import IN_FULL, closing_line, summarize
 from kvconform.run import RunRequest, RunResult, run
 from kvconform.run.progress import Progress
 
+_OF_RECORDS = ""
+"""``--resume`` without a file."""
+
 
 class ReportNotWrittenError(KvconformError):
     """A report file cannot be written: names it and why."""
@@ -50,8 +53,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--resume",
-        action="store_true",
-        help="keep what the --records file holds already and run the other cases",
+        metavar="FILE",
+        nargs="?",
+        const=_OF_RECORDS,
+        default=None,
+        help="keep what the file of an earlier run's records holds, run the other cases and add "
+        "theirs; without FILE, the file of --records",
     )
     parser.add_argument(
         "--junitxml", metavar="FILE", type=Path, help="write a JUnit XML report of the records"
@@ -69,8 +76,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Run, summarize, report."""
     fill_in(options)
-    if options.resume and options.records is None:
-        raise OptionsError("--resume needs --records FILE")
+    _settle_resume(options)
     matrices = load(options)
     for path in (options.records, options.junitxml):
         _must_be_writable(path)
@@ -81,7 +87,7 @@ def execute(options: argparse.Namespace) -> int:
             connector=options.connector,
             device=options.device,
             records=options.records,
-            resume=options.resume,
+            resume=options.resume is not None,
             case_seconds=options.case_timeout,
             max_restarts=options.max_restarts,
             connector_config=tuple(options.connector_config),
@@ -102,6 +108,22 @@ def execute(options: argparse.Namespace) -> int:
         say(summarize(result.journal, in_full=in_full))
     _tell_lost(result)
     return result.exit_code
+
+
+def _settle_resume(options: argparse.Namespace) -> None:
+    """``--resume FILE`` is short for ``--records FILE --resume``."""
+    if options.resume is None:
+        return
+    if options.resume == _OF_RECORDS:
+        if options.records is None:
+            raise OptionsError("--resume needs --records FILE, or a file of its own")
+    elif options.records is None:
+        options.records = Path(options.resume)
+    else:
+        raise OptionsError(
+            f"--resume {options.resume} and --records {options.records} name a file each: "
+            "give one of them (paths of matrices stand before --resume)"
+        )
 
 
 def _tell_lost(result: RunResult) -> None:
