@@ -9,7 +9,16 @@ from typing import Any, Concatenate, ParamSpec, cast
 from kvconform import __version__
 from kvconform.engine.allocator import Allocator
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, problems_of
-from kvconform.engine.events import Broke, Computed, Copied, Event, Happened, Loaded, Read, Submitted
+from kvconform.engine.events import (
+    Broke,
+    Computed,
+    Copied,
+    Event,
+    Happened,
+    Loaded,
+    Read,
+    Submitted,
+)
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.pattern import Owners
 from kvconform.engine.pool import BlockPool

@@ -1,0 +1,142 @@
+"""Steps about a producer and the cold consumers of what it stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kvconform.contract.oracle import Chunk, Supply
+from kvconform.engine.events import Copied
+from kvconform.ports import Capability, Direction
+from kvconform.stage.base import StageBase
+from kvconform.stage.errors import UnfinishedScenarioError
+from kvconform.stage.judge import Blocks, claims_everything
+
+
+class ConsumerSteps(StageBase):
+    """A producer's KV is stored, and later requests ask for prefixes of it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._dropped = False
+
+    def produce(self, name: str = "producer") -> None:
+        """Compute a prompt and its answer, and let every store complete."""
+        self._prepare(name, self.given["prompt_tokens"])
+        self.submit(name, stay_on_miss=False)
+        self._run(lambda: self.bench.ended(name), [name])
+        self.settle()
+        if not self.dead:
+            steps = self.bench.token_steps(name)
+            self._policy = self._supply = self.oracle.supply(self._stored_tokens(name), steps)
+            self._see_stores()
+
+    def _see_stores(self) -> None:
+        """Take what copies were seen to store for what is there, where copies can be seen.
+
+        Which chunks a policy stores, and which of their blocks the engine still held, is then no
+        assumption of the suite; whether the policy is a good one is judged by `judge_stores`.
+        """
+        if Capability.TRANSFER_CONTROL not in self.oracle.claims:
+            return
+        for event in self._events[self._stores_seen :]:
+            if isinstance(event, Copied) and event.direction is Direction.STORE and event.rank == 0:
+                for group, index in event.blocks:
+                    if index >= 0:
+                        self._stored.add((self.layout.index(group), index))
+        self._stores_seen = len(self._events)
+        self._supply = self.oracle.seen_supply(self._stored)
+
+    def _stored_tokens(self, name: str) -> int:
+        """Tokens of the producer whose KV was computed and may be stored."""
+        spec = self._requests[name]
+        return len(spec.prompt) if self.layout.prompt_only else len(spec.prompt) + len(spec.output) - 1
+
+    def judge_stores(self, name: str = "producer") -> None:
+        """Judge what the producer stored."""
+        self.tally.open("store-is-exact")
+        if self.dead:
+            return
+        stored = self.judge.stores(self._since(name), self._stored_tokens(name))
+        if claims_everything(self.oracle.claims):
+            required = self.oracle.reachable_chunks(self._stored_tokens(name))
+            self._compare_pin("stored", self._blocks_of(required))
+        del stored
+
+    def _blocks_of(self, chunks: Iterable[Chunk]) -> Blocks:
+        blocks: Blocks = {group.name: [] for group in self.layout.groups}
+        for chunk in sorted(chunks):
+            group = self.layout.groups[chunk[0]]
+            tokens = self.oracle.tokens_of(chunk)
+            blocks[group.name] += sorted({token // group.block_size for token in tokens})
+        return blocks
+
+    def drop_chunks(self, name: str = "producer") -> None:
+        """Take away the chunks that the case lists, as an eviction would."""
+        self._paid("drop_chunks")
+        self._dropped = "drop" in self.given
+        if self._dropped:
+            self._owe("consume")
+        self._see_stores()
+        states = dict(self._supply.states)
+        for entry in self.given.get("drop", ()):
+            self._need_chunks_as_wished()
+            group = self.layout.index(entry["group"])
+            for chunk in entry["index"]:
+                states.pop((group, chunk), None)
+                self._stored -= self.oracle.blocks_of((group, chunk))
+                if not self.dead:
+                    self.bench.drop_chunk(name, group, chunk)
+        self._supply = Supply(states=states, gone=self._supply.gone)
+
+    def cuts(self) -> Sequence[int]:
+        """The boundaries at which consumers are cut off the producer's prompt, in tokens."""
+        wanted = self.given.get("consumers", "alignment")
+        last = self.given["prompt_tokens"] - 1
+        if wanted == "alignment":
+            return self.oracle.alignment_boundaries(last)
+        if wanted == "hash_block":
+            return range(self.layout.hash_block, last + 1, self.layout.hash_block)
+        return list(wanted)
+
+    def cuts_once_dropped(self) -> Sequence[int]:
+        """Where the consumer is cut that asks once chunks are gone: the last of `cuts`."""
+        return [max(self.cuts())] if "drop" in self.given else []
+
+    def consume(self, boundary: int) -> None:
+        """A cold consumer whose prompt ends one token after ``boundary``.
+
+        Raises `UnfinishedScenarioError` if the pool was not wiped before it.
+        """
+        if not self._cold:
+            raise UnfinishedScenarioError("a cold consumer needs the step wipe_pool before it")
+        self._paid("consume")
+        if "drop" in self.given and not self._dropped and "drop_chunks" not in self._owed:
+            self._owe("drop_chunks")
+        name = f"consumer-{len(self._requests)}"
+        self._see_stores()
+        self._prepare(name, boundary + 1, 1)
+        self.submit(name, stay_on_miss=False)
+        answer = self.ask(name)
+        self.tally.open("hit-is-covered", "hit-is-best", "load-is-async")
+        if answer is not None:
+            # Where neither a mask nor the copies tell what was stored, what a masked store keeps
+            # is the least that must be found again.
+            known = {Capability.MASKED_STORE, Capability.TRANSFER_CONTROL} & self.oracle.claims
+            least = self._supply if known else self._least_supply()
+            self.judge.answer(answer, least, at_least=not known)
+        self.finish(name)
+        if answer is not None and answer.boundary and claims_everything(self.oracle.claims):
+            # Pins are about what the policy stores, not about what this connector did.
+            best = self.oracle.best_verdict(answer.num_tokens, self._policy)
+            # What is pinned is the last consumer's, before chunks are gone.
+            if boundary == max(self.cuts()) and not self._dropped:
+                self._compare_pin("verdict", best)
+                self._compare_pin("loaded", self.judge.needed_blocks(best or 0, answer.local))
+
+    def _least_supply(self) -> Supply:
+        reachable = self.oracle.reachable_chunks(self._stored_tokens("producer"))
+        chunks = {
+            chunk: state for chunk, state in self._supply.states.items() if chunk in reachable
+        }
+        return Supply(states=chunks, gone=self._supply.gone)
