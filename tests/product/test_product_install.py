@@ -49,7 +49,7 @@ def new_environment(folder: Path, *packages: Path | str) -> Path:
         python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", folder=folder
     )
     (Path(own.out.strip()) / "dependencies.pth").write_text(f"{HERE}\n", "utf-8")
-    pip = (sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps")
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--ignore-installed")
     done = command(*pip, *packages, folder=folder)
     assert done.code == 0, done.err
     return python
