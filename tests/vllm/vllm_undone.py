@@ -15,8 +15,8 @@ from kvconform_vllm.environment import load_vllm
 def undone(*, lookup=False, load=False, mask=False):
     """Undo the lookup bound, the load window, the store mask, or several of them."""
     load_vllm()
-    from vllm.distributed.kv_transfer.kv_connector.v1.offloading import config, scheduler
-    from vllm.v1.kv_cache_interface import SlidingWindowSpec
+    from vllm.distributed.kv_transfer.kv_connector.v1.offloading import config, scheduler  # noqa: PLC0415 - vLLM loads when a test runs
+    from vllm.v1.kv_cache_interface import SlidingWindowSpec  # noqa: PLC0415 - vLLM loads when a test runs
 
     side = scheduler.OffloadingConnectorScheduler
     group = scheduler.GroupOffloadConfig
