@@ -65,17 +65,19 @@ class Judge:
         if supply is None or at_least:
             return
         local = answer.local
-        if not self.oracle.covered(boundary, answer.num_tokens, supply, local_tokens=local):
+        covered = self.oracle.covered(boundary, answer.num_tokens, supply, local_tokens=local)
+        if not covered:
             best = self.oracle.best_verdict(answer.num_tokens, supply, local_tokens=local)
             self.tally.wrong(
                 "hit-is-covered", say(best), say(boundary), self._lacking(boundary, supply)
             )
         if any(group.eagle for group in self.oracle.layout.groups):
             self.tally.saw("draft-tail-dropped")
-            covered = self.oracle.covered(
+            with_tail = self.oracle.covered(
                 boundary, answer.num_tokens, supply, local_tokens=local, draft=True
             )
-            if not covered:
+            # Where the hit itself is not covered, the tail is not what is wrong.
+            if covered and not with_tail:
                 tail = ", ".join(self._name(chunk) for chunk in sorted(self.oracle.draft_tail(boundary)))
                 self.tally.wrong(
                     "draft-tail-dropped",
