@@ -25,13 +25,17 @@ class Offloading(ConnectorClass):
     def claims_with(self, layout: Layout, options: Mapping[str, object]) -> frozenset[Capability]:
         """Less, where vLLM itself does less.
 
-        A spec of the user's own moves bytes by itself: neither copies nor chunks can be held.
+        A spec of the user's own moves bytes by itself: copies are not seen and chunks not seeded.
         The store mask needs one alignment; with full-attention groups of unlike chunks vLLM stores
         everything, without any it takes the largest chunk.  Chunked-local groups have no mask.
         """
         claims = self.claims
         if "spec_name" in options:
-            claims -= {Capability.TRANSFER_CONTROL, Capability.CHUNK_CONTROL}
+            claims -= {
+                Capability.TRANSFER_CONTROL,
+                Capability.CHUNK_CONTROL,
+                Capability.MASKED_STORE,
+            }
         blocks = {group.block_size for group in layout.groups if group.kind is GroupKind.FULL}
         local = any(group.kind is GroupKind.CHUNKED_LOCAL for group in layout.groups)
         masked = len(blocks) == 1 and not local
