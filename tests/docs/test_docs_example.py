@@ -32,22 +32,36 @@ def test_example_stands_alone() -> None:
         assert others <= {"torch", "kvconform.ports", "small_connector"}
 
 
+SHIPPED = (
+    "coverage/cold_consumer",
+    "coverage/draft_tail",
+    "coverage/fallback",
+    "coverage/layout_chunked_local",
+    "coverage/part_written",
+    "coverage/prefill_steps",
+    "coverage/unaligned_hit",
+    "coverage/warm_consumer",
+    "readiness",
+)
+"""Matrices of every scenario and kind of group; all of them together take minutes."""
+
+
 def test_example_passes_what_applies(kvconform: Run) -> None:
     """With its honest claims no shipped case fails, and those left out lack a named claim."""
-    done = kvconform("run", "--connector", "small_connector:make_connector")
+    done = kvconform("run", *SHIPPED, "--connector", "small_connector:make_connector")
     assert done.returncode == 0, done.stdout + done.stderr
     counts = _closing(done.stdout)
-    assert counts["passed"] > 500
+    assert counts["passed"] > 150
     assert counts["failed"] == counts["untestable"] == counts["errors"] == 0
     assert _reasons(done.stdout) == {"chunk_control", "transfer_control"}
 
 
 def test_example_with_chunk_control_passes_what_applies(kvconform: Run) -> None:
     """With ``chunk_control`` what is left out is about held copies and draft models."""
-    done = kvconform("run", "--connector", "controlled:make_connector")
+    done = kvconform("run", *SHIPPED, "--connector", "controlled:make_connector")
     assert done.returncode == 0, done.stdout + done.stderr
     counts = _closing(done.stdout)
-    assert counts["passed"] > 1500
+    assert counts["passed"] > 450
     assert counts["failed"] == counts["untestable"] == counts["errors"] == 0
     assert _reasons(done.stdout) == {"eagle", "transfer_control"}
 

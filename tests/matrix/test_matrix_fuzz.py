@@ -156,6 +156,8 @@ def test_spoiled_matrices(data: st.DataObject, templates: Path) -> None:
             old = parent[path[-1]]
         except (KeyError, IndexError, TypeError):
             continue
+        if not isinstance(parent, dict | list):
+            continue
         action = data.draw(st.sampled_from(["replace", "replace", "remove", "rename", "swap"]))
         if action == "remove":
             del parent[path[-1]]
