@@ -38,6 +38,7 @@ KILLERS = {
     "never-at-rest": "cold-consumer[keep.0-sched.sync]",
     "blocks-kept": "cold-consumer[keep.0-sched.sync]",
     "local-counted-twice": "warm-consumer[win.8-keep.2-chunk.1-cuts.two-sched.sync]",
+    "salt-ignored": "salt[chunk.1-salt.a-other.b-sched.sync]",
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

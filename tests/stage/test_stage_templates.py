@@ -21,6 +21,10 @@ CASES = {
         "cold-consumer[keep.3-sched.sync]",
         "part-written[win.20-keep.3-budget.12-sched.sync-lost.c3]",
     ],
+    "isolation": [
+        "salt[chunk.1-salt.a-other.b-sched.sync]",
+        "salt-windowed[chunk.1-salt.none-other.b-sched.sync]",
+    ],
     "sharers": [
         "sharers[hold.store-held.both-sharers.2-chunk.1-pool.256-sched.sync]",
         "sharers[hold.load-held.both-sharers.2-chunk.1-pool.256-sched.sync]",

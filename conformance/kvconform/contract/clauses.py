@@ -133,6 +133,14 @@ CLAUSES: dict[str, Clause] = {
             source="vllm-project/vllm#49829",
         ),
         Clause(
+            id="ISO-1",
+            text="Requests that differ in what partitions the cache never share KV, however equal their tokens.",
+            severity=Severity.CORRUPTION,
+            safe=True,
+            reason="A salt keeps tenants apart; a key made of tokens alone serves one tenant's KV to another.",
+            source="vllm-project/vllm#53495",
+        ),
+        Clause(
             id="SPC-1",
             text="A hit of a draft-model group is followed by a verified chunk that is dropped.",
             severity=Severity.CORRUPTION,
@@ -183,6 +191,11 @@ CHECKS: dict[str, Check] = {
             clause="RDY-2",
             needs=(Capability.ASYNC_LOAD,),
             witness="a hit was reported",
+        ),
+        Check(
+            name="never-shared",
+            clause="ISO-1",
+            witness="a request with the producer's tokens and another salt asked",
         ),
         Check(name="reads-own-bytes", clause="INT-1", witness="a step read at least one slot"),
         Check(name="no-exception", clause="LIF-1", witness="a method was called"),

@@ -160,11 +160,18 @@ class StageBase:
         if step in self._owed:
             self._owed.remove(step)
 
-    def _prepare(self, name: str, num_tokens: int, output_tokens: int | None = None) -> None:
+    def _prepare(
+        self,
+        name: str,
+        num_tokens: int,
+        output_tokens: int | None = None,
+        salt: str | None = None,
+    ) -> None:
         if output_tokens is None:
             output_tokens = int(self.given.get("output_tokens", 1))
         output = tuple(60000 + at for at in range(output_tokens))
-        spec = RequestSpec(name=name, prompt=prompt_tokens(num_tokens), output=output)
+        own = str(self.given.get("salt", "")) if salt is None else salt
+        spec = RequestSpec(name=name, prompt=prompt_tokens(num_tokens), output=output, salt=own)
         self._requests[name] = spec
         if not self.dead:
             self.bench.prepare(spec)
