@@ -49,8 +49,12 @@ import pytest
 
 IDS = json.loads(Path(__file__).with_suffix(".json").read_text())
 
+@pytest.fixture
+def stage(row):
+    return row
+
 @pytest.mark.parametrize("row", range(len(IDS)), ids=IDS)
-def test_empty(row):
+def test_empty(stage):
     pass
 """
 
@@ -116,7 +120,7 @@ def time_collection(rows: int) -> CollectTimes:
 
 
 def _time_empty(folder: Path, ids: Sequence[str]) -> float:
-    """The same ids, in modules of the same size, with nothing of ours in them."""
+    """The same ids and one fixture, in modules of the same size, with nothing of ours in them."""
     folder.mkdir()
     start = time.perf_counter()
     for part, first in enumerate(range(0, len(ids), 500)):
