@@ -134,6 +134,27 @@ def test_preempted_requests_begin_again_and_end(scheduling):
     assert at_rest(engine)
 
 
+def test_a_preempted_request_is_resumed_once_also_behind_a_hit():
+    """Its next step says so, wherever it starts; neither the first step nor later ones do."""
+    seen = []
+
+    class Watching(QuietScheduler):
+        """Notes (request, start, new, resumed) of each step."""
+
+        def build_connector_meta(self, step):
+            seen.extend(
+                (s.request.request_id, s.num_computed_tokens, s.is_new, s.is_resumed)
+                for s in step.scheduled
+            )
+
+    layout = layout_of(FULL, num_blocks=9)
+    run(engine_of(layout, quiet(Watching)), spec("a", 25, 12), spec("b", 25, 12, branch=1))
+    of_b = [entry for entry in seen if entry[0] == "b"]
+    assert [new for _, _, new, _ in of_b] == [True] + [False] * (len(of_b) - 1)
+    (resumed,) = [entry for entry in of_b if entry[3]]
+    assert resumed[1] > 0, "what was cached before it gave way is a local hit"
+
+
 @pytest.mark.parametrize("scheduling", list(Scheduling))
 def test_the_same_case_twice_gives_the_same_trace(scheduling):
     """No clock, no hash order: every event of two runs is equal."""

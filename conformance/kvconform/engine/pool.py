@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kvconform.ports import NULL_BLOCK
 
@@ -82,7 +82,3 @@ class BlockPool:
         key = self._key_of.pop(block, None)
         if key is not None:
             del self._cached[key]
-
-    def free_sequence(self) -> Sequence[int]:
-        """Free blocks in the order in which they will be taken."""
-        return list(reversed(self._free))

@@ -60,6 +60,8 @@ class Scheduler:
         self._loaded: set[str] = set()
         self._no_lookup: set[str] = set()
         self._epochs: dict[str, int] = {}
+        self._interrupted: set[str] = set()
+        """Preempted requests that have not run again, with or without a hit."""
 
     @property
     def busy(self) -> bool:
@@ -133,6 +135,7 @@ class Scheduler:
         victim.in_flight = 0
         victim.status = RequestStatus.WAITING
         self._epochs[victim.request_id] = self._epoch(victim) + 1
+        self._interrupted.add(victim.request_id)
         self.waiting.insert(0, victim)
         draft.preempted.append(victim.request_id)
         draft.scheduled = [s for s in draft.scheduled if s.request.request_id != victim.request_id]
@@ -248,7 +251,8 @@ class Scheduler:
         synchronous_boundary: int = 0,
     ) -> None:
         start, end = request.num_computed_tokens, request.num_computed_tokens + count
-        resumed = request.was_scheduled and self._epoch(request) > 0 and start == 0
+        resumed = request.was_scheduled and request.request_id in self._interrupted
+        self._interrupted.discard(request.request_id)
         draft.scheduled.append(
             ScheduledRequest(
                 request=request,

@@ -57,11 +57,10 @@ class ConsumerSteps(StageBase):
         self.tally.open("store-is-exact")
         if self.dead:
             return
-        stored = self.judge.stores(self._since(name), self._stored_tokens(name))
+        self.judge.stores(self._since(name), self._stored_tokens(name))
         if claims_everything(self.oracle.claims):
             required = self.oracle.reachable_chunks(self._stored_tokens(name))
             self._compare_pin("stored", self._blocks_of(required))
-        del stored
 
     def _blocks_of(self, chunks: Iterable[Chunk]) -> Blocks:
         blocks: Blocks = {group.name: [] for group in self.layout.groups}

@@ -111,8 +111,8 @@ class Judge:
             for group in self.oracle.layout.groups
         }
 
-    def load(self, events: Sequence[Event], answer: Answered) -> Blocks:
-        """What one hit's load brought: each needed block once, and no other.  Returns the needed."""
+    def load(self, events: Sequence[Event], answer: Answered) -> None:
+        """What one hit's load brought: each needed block once, and no other."""
         needed = self.needed_blocks(answer.boundary or 0, answer.local)
         copies = [e for e in events if isinstance(e, Copied) and e.direction is Direction.LOAD and e.rank == 0]
         got = Counter(block for copy in copies for block in copy.blocks)
@@ -125,10 +125,9 @@ class Judge:
                 _listed(got),
                 f"not loaded: {_listed(want - got)}; not needed: {_listed(got - want)}",
             )
-        return needed
 
-    def stores(self, events: Sequence[Event], num_tokens: int) -> Blocks:
-        """What a producer of ``num_tokens`` computed tokens stored; returns its blocks.
+    def stores(self, events: Sequence[Event], num_tokens: int) -> None:
+        """What a producer of ``num_tokens`` computed tokens stored.
 
         Everything that a lookup at an alignment boundary needs must be there; chunks that only
         a longer request's boundaries need may be.
@@ -158,9 +157,6 @@ class Judge:
             self.tally.wrong(
                 "store-is-exact", self._chunks(required), self._chunks(got), "; ".join(parts)
             )
-        return {
-            group.name: sorted(index for name, index in blocks if name == group.name) for group in groups
-        }
 
     def _chunks(self, chunks: Iterable[tuple[int, int]]) -> str:
         names = [(self.oracle.layout.groups[group].name, index) for group, index in chunks]
