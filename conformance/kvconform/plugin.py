@@ -236,6 +236,9 @@ class _Session:
         self.options = parse_settings(config.getoption("connector_config"))
         self.device = _device(config.getoption("device"))
         self.candidate: Candidate = resolve_connector(config.getoption("connector"))
+        check_options = getattr(self.candidate.factory, "check_options", None)
+        if check_options is not None:
+            check_options(self.options)
         self.expected = session_expectations(config, self.candidate.version)
 
 

@@ -11,6 +11,9 @@ import yaml
 
 from kvconform.ports import Capability, KvconformError
 
+CLAIMS_OPTION = "capabilities"
+"""The setting that names a file of claims; it is not handed on to the connector."""
+
 
 class ClaimsFileError(KvconformError):
     """A file of claims that cannot be used: names file, what is wrong and what was expected."""

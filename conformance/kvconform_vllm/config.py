@@ -26,6 +26,7 @@ from vllm.v1.kv_cache_interface import (
 )
 
 from kvconform.ports import GroupKind, Layout, Scheduling, UnsupportedLayoutError
+from kvconform_vllm.partition import ENCODER_TOKENS
 from kvconform_vllm.releases import Release
 
 _MAX_MODEL_LEN = 1 << 16
@@ -128,6 +129,7 @@ def make_scheduler(config: VllmConfig, kv: KVCacheConfig, layout: Layout, releas
 
     Raises `UnsupportedLayoutError` where vLLM would hash at another granularity.
     """
+    from vllm.v1.core.encoder_cache_manager import EncoderCacheManager  # noqa: PLC0415
     from vllm.v1.core.sched.async_scheduler import AsyncScheduler  # noqa: PLC0415
     from vllm.v1.core.sched.scheduler import Scheduler  # noqa: PLC0415
 
@@ -138,7 +140,7 @@ def make_scheduler(config: VllmConfig, kv: KVCacheConfig, layout: Layout, releas
         )
     release.keep_hash_block(kv, hash_block)
     kind = AsyncScheduler if config.scheduler_config.async_scheduling else Scheduler
-    return kind(
+    scheduler = kind(
         vllm_config=config,
         kv_cache_config=kv,
         structured_output_manager=release.grammar(),
@@ -146,6 +148,10 @@ def make_scheduler(config: VllmConfig, kv: KVCacheConfig, layout: Layout, releas
         hash_block_size=hash_block,
         log_stats=False,
     )
+    # A multimodal model would bring these from its processor.
+    scheduler.encoder_cache_manager = EncoderCacheManager(cache_size=ENCODER_TOKENS)
+    scheduler.max_num_encoder_input_tokens = ENCODER_TOKENS
+    return scheduler
 
 
 def make_worker(config: VllmConfig, kv: KVCacheConfig) -> Any:

@@ -12,6 +12,7 @@ from kvconform.ports import (
     Setting,
     UnsupportedLayoutError,
 )
+from kvconform_vllm.claims import CLAIMS_OPTION, overridden
 from kvconform_vllm.environment import load_vllm
 from kvconform_vllm.releases import Release, installed_release
 
@@ -35,6 +36,10 @@ class VllmFactory:
         """Not possible: the built-in engine cannot drive a vLLM class."""
         del layout, setting
         raise UnsupportedLayoutError("a vLLM connector class runs on vLLM's engine only")
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Read the file of claims before any case runs; raises `ClaimsFileError`."""
+        overridden(frozenset(), options.get(CLAIMS_OPTION))
 
     def make_bench(
         self, layout: Layout, factory: ConnectorFactory, device: str, options: dict[str, object]

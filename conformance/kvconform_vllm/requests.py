@@ -12,6 +12,7 @@ from vllm.v1.request import Request
 
 from kvconform.engine.pattern import Prefix, prefix_of
 from kvconform.ports import RequestSpec
+from kvconform_vllm.partition import request_arguments
 
 _SPARE_TOKENS = 8
 """More tokens than the answer has, so that its stop token ends the request and no count."""
@@ -37,7 +38,7 @@ class Live:
         return cls(
             spec=spec,
             request=_request(spec, hash_block),
-            prefix=prefix_of((*spec.prompt, *spec.output), spec.salt),
+            prefix=prefix_of((*spec.prompt, *spec.output), spec.partition),
             known=len(spec.prompt),
         )
 
@@ -62,9 +63,8 @@ def _request(spec: RequestSpec, hash_block: int) -> Request:
     )
     return Request(
         request_id=spec.name,
-        prompt_token_ids=list(spec.prompt),
         sampling_params=sampling,
         pooling_params=None,
-        cache_salt=spec.salt or None,
         block_hasher=get_request_block_hasher(hash_block, sha256),
+        **request_arguments(spec.partition, spec.prompt),
     )

@@ -237,3 +237,22 @@ def test_places_inside_axis_values(spoiled: Spoil) -> None:
         "got the text 'raedy' (did you mean 'ready'?; in row [c.bad-win.8-eagle.off])\n"
         "m.yaml:13:11: no group of the layout is named 'swo' (did you mean 'swa'?; in row [c.far-win.8-eagle.off])"
     )
+
+
+def test_an_image_past_the_prompt(told: Callable[[str], str]) -> None:
+    """An image of which tokens are missing would make requests differ in nothing."""
+    text = """\
+format: 1
+name: pictures
+title: An image that is not in the prompt
+scenario: isolation
+clauses: [ISO-1]
+layout:
+  hash_block: 8
+  groups: [{name: full, kind: full, block_size: 8}]
+given:
+  prompt_tokens: 50
+  owner: {}
+  stranger: {images: [{digest: a, start: 48, length: 4}]}
+"""
+    assert told(text) == "m.yaml:12:54: an image past the prompt: 52 of 50 tokens"

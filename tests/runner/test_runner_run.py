@@ -275,6 +275,33 @@ def test_mistakes_get_clear_lines_and_no_traceback(
     assert "Traceback" not in done.err
 
 
+def test_options_that_the_connector_refuses_end_the_run(project: Project) -> None:
+    """One line and exit code 2 before any case, not one failure for each case."""
+    (project.folder / "picky.py").write_text(
+        """\
+from kvconform.ports import KvconformError
+
+class Factory:
+    def __call__(self, layout, setting):
+        raise AssertionError("no case may run")
+
+    def check_options(self, options):
+        if "size" in options:
+            raise KvconformError(f"size={options['size']} is no size of a chunk")
+
+factory = Factory()
+""",
+        encoding="utf-8",
+    )
+    project.matrix("m", "pass", "fail")
+    words = ("run", "m.yaml", "--connector", "picky:factory", "--templates", TEMPLATES)
+    done = project.command(*words, "--connector-config", "size=0")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "kvconform: size=0 is no size of a chunk\n"
+    done = project.command(*words, "--device", "cpu")
+    assert "2 " in done.out.splitlines()[-1]
+
+
 def test_records_of_another_connector_are_not_continued(project: Project, tmp_path: Path) -> None:
     """Verdicts on two connectors never mix."""
     project.matrix("m", "pass")

@@ -12,6 +12,9 @@ from kvconform_reference.mutants import MUTANTS
 FALLBACK = "fallback[win.16-keep.0-eagle.on-newest.{}-older.short]"
 LEFT = "unaligned-hit[win.{}-keep.3-bound.{}-eagle.off-left.missing]"
 
+ADAPTERS = "adapters[chunk.1-owner.{owner}-other.{other}-sched.sync]"
+IMAGES = "images[chunk.1-owner.{owner}-other.{other}-sched.sync]"
+
 KILLERS = {
     "seed-undone": LEFT.format(256, 3840),
     "load-window-undone": LEFT.format(128, 3968),
@@ -39,6 +42,12 @@ KILLERS = {
     "blocks-kept": "cold-consumer[keep.0-sched.sync]",
     "local-counted-twice": "warm-consumer[win.8-keep.2-chunk.1-cuts.two-sched.sync]",
     "salt-ignored": "salt[chunk.1-salt.a-other.b-sched.sync]",
+    "adapter-ignored": ADAPTERS.format(owner="a", other="b"),
+    "adapter-version-ignored": ADAPTERS.format(owner="a", other="a.v2"),
+    "images-ignored": IMAGES.format(owner="a.at.16", other="b.at.16"),
+    "image-place-ignored": IMAGES.format(owner="a.at.22", other="a.at.23"),
+    "later-images-separate": IMAGES.format(owner="a.at.22", other="b.at.22"),
+    "embeddings-ignored": "embeddings[chunk.1-owner.a-other.b-sched.sync]",
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

@@ -137,7 +137,7 @@ CLAUSES: dict[str, Clause] = {
             text="Requests that differ in what partitions the cache never share KV, however equal their tokens.",
             severity=Severity.CORRUPTION,
             safe=True,
-            reason="A salt keeps tenants apart; a key made of tokens alone serves one tenant's KV to another.",
+            reason="A salt keeps tenants apart, and adapters, images and embeddings give equal tokens other KV; a key made of tokens alone serves one request's KV to another.",
             source="vllm-project/vllm#53495",
         ),
         Clause(
@@ -195,7 +195,7 @@ CHECKS: dict[str, Check] = {
         Check(
             name="never-shared",
             clause="ISO-1",
-            witness="a request with the producer's tokens and another salt asked",
+            witness="a request with the producer's tokens and another partition asked",
         ),
         Check(name="reads-own-bytes", clause="INT-1", witness="a step read at least one slot"),
         Check(name="no-exception", clause="LIF-1", witness="a method was called"),

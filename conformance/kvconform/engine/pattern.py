@@ -1,7 +1,7 @@
 """The bytes that the forward pass writes: each slot says whose it is.
 
-A slot is a row of 64-bit words.  Word 0 depends on the whole token prefix (salt included), the
-group, the layer and the rank; word 1 is a plain descriptor, so that a stray slot can be named;
+A slot is a row of 64-bit words.  Word 0 depends on the whole token prefix (and on what partitions the
+cache), the group, the layer and the rank; word 1 is a plain descriptor, so that a stray slot can be named;
 further words are drawn from word 0.
 """
 
@@ -14,6 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kvconform.ports import PLAIN, Partition
 
 Words = NDArray[np.uint64]
 
@@ -28,6 +30,12 @@ def _mix(x: Words) -> Words:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def _word(*parts: object) -> np.uint64:
+    """A word that depends on all parts."""
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +55,19 @@ class Lane:
 class Prefix:
     """The bytes of a sequence of tokens: one word for each position, and slots made from it.
 
-    A position's word depends on every token up to it and on the salt.
+    A position's word depends on every token up to it, on every image that begins at or before
+    it, and on salt, adapter and embeddings.
     """
 
-    def __init__(self, token_ids: Sequence[int], salt: str) -> None:
-        digest = hashlib.blake2b(salt.encode(), digest_size=8).digest()
-        seed = np.uint64(int.from_bytes(digest, "little"))
+    def __init__(self, token_ids: Sequence[int], partition: Partition) -> None:
         tokens = np.asarray(token_ids, dtype=np.uint64)
         places = np.arange(1, len(tokens) + 1, dtype=np.uint64)
         with np.errstate(over="ignore"):
             sums = np.cumsum(_mix(tokens + places * _GOLDEN), dtype=np.uint64)
-            self._words = _mix(sums + seed)
+            sums += _word("request", partition.salt, partition.lora, partition.embeddings)
+            for image in partition.images:
+                sums[image.start :] += _word("image", image.digest, image.start)
+            self._words = _mix(sums)
         self._tables: dict[tuple[Lane, int], Words] = {}
 
     def __len__(self) -> int:
@@ -82,9 +92,9 @@ class Prefix:
 
 
 @lru_cache(maxsize=32)
-def prefix_of(token_ids: tuple[int, ...], salt: str) -> Prefix:
+def prefix_of(token_ids: tuple[int, ...], partition: Partition = PLAIN) -> Prefix:
     """The prefix of these tokens; many cases have the same one."""
-    return Prefix(token_ids, salt)
+    return Prefix(token_ids, partition)
 
 
 def position_of(words: Words) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from kvconform.engine.pattern import prefix_of
-from kvconform.ports import RequestSpec, RequestStatus
+from kvconform.ports import Image, Lora, Partition, RequestSpec, RequestStatus
 
 
 def chain_hash(parent: bytes, token_ids: Sequence[int]) -> bytes:
@@ -17,19 +17,38 @@ def chain_hash(parent: bytes, token_ids: Sequence[int]) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def prompt_hashes(prompt: tuple[int, ...], salt: str, hash_block: int) -> tuple[bytes, ...]:
+def prompt_hashes(
+    prompt: tuple[int, ...], partition: Partition, hash_block: int
+) -> tuple[bytes, ...]:
     """Hashes of the complete hash blocks of a prompt; many cases have the same one."""
     hashes: list[bytes] = []
-    extend_hashes(hashes, prompt, salt, hash_block)
+    extend_hashes(hashes, prompt, partition, hash_block)
     return tuple(hashes)
 
 
-def extend_hashes(hashes: list[bytes], tokens: Sequence[int], salt: str, hash_block: int) -> None:
-    """Append the hashes of the hash blocks that ``tokens`` complete beyond ``hashes``."""
-    parent = hashes[-1] if hashes else salt.encode()
+def extend_hashes(
+    hashes: list[bytes], tokens: Sequence[int], partition: Partition, hash_block: int
+) -> None:
+    """Append the hashes of the hash blocks that ``tokens`` complete beyond ``hashes``.
+
+    Salt, adapter and embeddings stand before the first block, an image in each block that it
+    has tokens of.
+    """
+    parent = hashes[-1] if hashes else _before_all(partition)
     for start in range(len(hashes) * hash_block, len(tokens) - hash_block + 1, hash_block):
-        parent = chain_hash(parent, tokens[start : start + hash_block])
+        end = start + hash_block
+        seen = [
+            (image.digest, image.start)
+            for image in partition.images
+            if image.start < end and start < image.start + image.length
+        ]
+        parent = chain_hash(parent + repr(seen).encode() if seen else parent, tokens[start:end])
         hashes.append(parent)
+
+
+def _before_all(partition: Partition) -> bytes:
+    lora = partition.lora and (partition.lora.name, partition.lora.version)
+    return repr((partition.salt, lora, partition.embeddings)).encode()
 
 
 class LiveRequest:
@@ -43,17 +62,37 @@ class LiveRequest:
     def __init__(self, spec: RequestSpec, hash_block: int) -> None:
         self.request_id = spec.name
         self.spec = spec
-        self.salt = spec.salt
+        self.partition = spec.partition
         self.token_ids: list[int] = list(spec.prompt)
         self.num_prompt_tokens = len(spec.prompt)
         self.num_computed_tokens = 0
         self.status = RequestStatus.WAITING
-        self.block_hashes = list(prompt_hashes(spec.prompt, spec.salt, hash_block))
+        self.block_hashes = list(prompt_hashes(spec.prompt, spec.partition, hash_block))
         self.in_flight = 0
         """Tokens sampled by steps whose results have not arrived."""
         self.was_scheduled = False
         self._hash_block = hash_block
-        self.prefix = prefix_of((*spec.prompt, *spec.output), spec.salt)
+        self.prefix = prefix_of((*spec.prompt, *spec.output), spec.partition)
+
+    @property
+    def salt(self) -> str:
+        """What keeps its tenant apart, empty for none."""
+        return self.partition.salt
+
+    @property
+    def lora(self) -> Lora | None:
+        """The adapter that it runs with."""
+        return self.partition.lora
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """What stands behind placeholder tokens, by position."""
+        return self.partition.images
+
+    @property
+    def embeddings(self) -> str:
+        """Digest of the prompt's embeddings, empty where it has tokens."""
+        return self.partition.embeddings
 
     @property
     def num_tokens(self) -> int:
@@ -73,5 +112,5 @@ class LiveRequest:
     def append_output(self) -> bool:
         """The next token of the answer arrives; True if it is the stop token."""
         self.token_ids.append(self.spec.output[self.num_output_tokens])
-        extend_hashes(self.block_hashes, self.token_ids, self.salt, self._hash_block)
+        extend_hashes(self.block_hashes, self.token_ids, self.partition, self._hash_block)
         return self.num_output_tokens == len(self.spec.output)

@@ -16,7 +16,7 @@ from kvconform.matrix.selection import PinSpec
 from kvconform.matrix.space import Point, Space
 from kvconform.ports import LayoutError
 
-_POSITIONS = ("needed_at", "left_of", "boundary")
+_POSITIONS = ("needed_at", "left_of", "boundary", "length")
 _GROUP = re.compile(r"(?:group|named) '([a-z0-9_]+)'")
 
 
@@ -180,15 +180,19 @@ def _check_prompt(given: Mapping[str, Any], rows: Rows, report: Report) -> None:
                 too_far = _is_int(tokens) and _is_int(position) and position > tokens
                 if too_far and (inner, position, tokens) not in told:
                     told.add((inner, position, tokens))
+                    what = "an image" if inner[-1] == "length" else "a boundary"
                     report.add(
-                        inner, f"a boundary past the prompt: {position} of {tokens} tokens", hint
+                        inner, f"{what} past the prompt: {position} of {tokens} tokens", hint
                     )
 
 
 def _positions(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Every place of a number of tokens, or of a reference that may hold some."""
-    if is_reference(value):
+    """Every place of a number of tokens, or of what refers to axes and may hold some."""
+    if is_reference(value) or (_is_extent(value) and axes_of(value)):
         yield path, value
+    elif _is_extent(value):
+        if _is_int(value["start"]) and _is_int(value["length"]):
+            yield (*path, "length"), value["start"] + value["length"]
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _positions(item, (*path, key))
@@ -197,6 +201,11 @@ def _positions(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
             yield from _positions(item, (*path, at))
     elif path[-1] in _POSITIONS or "consumers" in path:
         yield path, value
+
+
+def _is_extent(value: Any) -> bool:
+    """Whether it is what has a start and a length in tokens, such as an image."""
+    return isinstance(value, dict) and {"start", "length"} <= set(value)
 
 
 def _is_int(value: Any) -> bool:

@@ -17,6 +17,7 @@ from kvconform.ports.errors import (
     UnsupportedLayoutError,
 )
 from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling
+from kvconform.ports.partition import PLAIN, Image, Lora, Partition
 from kvconform.ports.request import (
     NULL_BLOCK,
     BlockTable,
@@ -30,6 +31,7 @@ from kvconform.ports.request import (
 
 __all__ = [
     "NULL_BLOCK",
+    "PLAIN",
     "BlockTable",
     "Capability",
     "ChunkControl",
@@ -40,9 +42,12 @@ __all__ = [
     "Direction",
     "Group",
     "GroupKind",
+    "Image",
     "KvconformError",
     "Layout",
     "LayoutError",
+    "Lora",
+    "Partition",
     "Provider",
     "Request",
     "RequestSpec",

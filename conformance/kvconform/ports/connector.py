@@ -127,7 +127,7 @@ class Setting:
 
     ``gates`` has one transfer gate a rank; a worker that claims ``transfer_control`` runs every
     copy through its rank's gate.  ``device`` is a torch device string.  ``options`` are the
-    user's own (``--connector-config``) and the matrix's ``connector`` section.
+    user's own (``--connector-config``).
     """
 
     device: str = "cpu"
@@ -165,7 +165,9 @@ class Connector(Protocol):
 ConnectorFactory = Callable[[Layout, Setting], Connector]
 """Makes one connector for one case; called anew for each case, with positional arguments.
 
-Raises `UnsupportedLayoutError` to refuse a layout by name.
+Raises `UnsupportedLayoutError` to refuse a layout by name.  It may have a method
+``check_options(options)``, called once before any case: a `KvconformError` that it raises ends
+the run with its message.
 """
 
 

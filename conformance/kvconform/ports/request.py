@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from kvconform.ports.partition import PLAIN, Image, Lora, Partition
+
 NULL_BLOCK = 0
 """Block id that stands for a block which the request does not hold."""
 
@@ -25,8 +27,8 @@ class Request(Protocol):
     """The scheduler's view of a request; it grows while the request lives.
 
     ``token_ids`` are prompt and known output tokens.  ``block_hashes`` has one hash for each
-    complete hash block of them, chained, so that equal hashes mean equal prefixes (salt
-    included).  ``num_computed_tokens`` counts tokens scheduled so far, locally cached and
+    complete hash block of them, chained, so that equal hashes mean equal prefixes (salt,
+    adapter, images and embeddings included).  ``num_computed_tokens`` counts tokens scheduled so far, locally cached and
     loaded ones included.
     """
 
@@ -52,7 +54,19 @@ class Request(Protocol):
 
     @property
     def salt(self) -> str:
-        """What partitions the cache beside the tokens."""
+        """What keeps its tenant apart, empty for none."""
+
+    @property
+    def lora(self) -> Lora | None:
+        """The adapter that it runs with."""
+
+    @property
+    def images(self) -> Sequence[Image]:
+        """What stands behind placeholder tokens, by position."""
+
+    @property
+    def embeddings(self) -> str:
+        """Digest of the prompt's embeddings, empty where it has tokens."""
 
     @property
     def status(self) -> RequestStatus:
@@ -127,5 +141,5 @@ class RequestSpec:
     name: str
     prompt: tuple[int, ...]
     output: tuple[int, ...] = (1,)
-    salt: str = ""
+    partition: Partition = PLAIN
     transfer_params: Mapping[str, object] = field(default_factory=dict)

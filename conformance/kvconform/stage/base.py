@@ -13,9 +13,11 @@ from kvconform.engine.calls import ConnectorBrokeError
 from kvconform.engine.engine import Engine
 from kvconform.engine.events import Admitted, Answered, Broke, Event
 from kvconform.ports import (
+    PLAIN,
     Capability,
     ChunkState,
     ConnectorFactory,
+    Partition,
     RequestSpec,
     UnsupportedLayoutError,
 )
@@ -74,6 +76,7 @@ class StageBase:
         arising = [name for name in checks if self._arises(name)]
         self.tally = Tally(arising, claims)
         self.judge = Judge(oracle=self.oracle, tally=self.tally)
+        self._partition = PLAIN
         self._supply = Supply(states={})
         self._requests: dict[str, RequestSpec] = {}
         self._marks: dict[str, int] = {}
@@ -165,13 +168,17 @@ class StageBase:
         name: str,
         num_tokens: int,
         output_tokens: int | None = None,
-        salt: str | None = None,
+        partition: Partition | None = None,
     ) -> None:
         if output_tokens is None:
             output_tokens = int(self.given.get("output_tokens", 1))
         output = tuple(60000 + at for at in range(output_tokens))
-        own = str(self.given.get("salt", "")) if salt is None else salt
-        spec = RequestSpec(name=name, prompt=prompt_tokens(num_tokens), output=output, salt=own)
+        spec = RequestSpec(
+            name=name,
+            prompt=prompt_tokens(num_tokens),
+            output=output,
+            partition=self._partition if partition is None else partition,
+        )
         self._requests[name] = spec
         if not self.dead:
             self.bench.prepare(spec)
@@ -219,7 +226,12 @@ class StageBase:
             self.bench.allow_miss(name)
         self._run(lambda: self.bench.ended(name), [name])
         self.tally.open("load-is-exact")
-        hits = [answer for answer in self._answers(name) if answer.tokens]
+        hits = [
+            answer
+            for answer in self._answers(name)
+            # What may not be answered at all needs nothing; `Judge.answer` has told it.
+            if answer.tokens and self.oracle.is_legal(answer.boundary or 0, answer.num_tokens)
+        ]
         if hits and not self.dead:
             self.judge.load(self._since(name), hits[-1])
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kvconform.contract.oracle import Chunk, Supply
-from kvconform.engine.events import Copied
-from kvconform.ports import Capability, Direction
+from kvconform.engine.events import Answered, Copied
+from kvconform.ports import Capability, Direction, Partition
 from kvconform.stage.base import StageBase
 from kvconform.stage.errors import UnfinishedScenarioError
 from kvconform.stage.judge import Blocks, claims_everything
@@ -114,17 +114,7 @@ class ConsumerSteps(StageBase):
             self._owe("drop_chunks")
         name = f"consumer-{len(self._requests)}"
         self._see_stores()
-        self._prepare(name, boundary + 1, 1)
-        self.submit(name, stay_on_miss=False)
-        answer = self.ask(name)
-        self.tally.open("hit-is-covered", "hit-is-best", "load-is-async")
-        if answer is not None:
-            # Where neither a mask nor the copies tell what was stored, what a masked store keeps
-            # is the least that must be found again.
-            known = {Capability.MASKED_STORE, Capability.TRANSFER_CONTROL} & self.oracle.claims
-            least = self._supply if known else self._least_supply()
-            self.judge.answer(answer, least, at_least=not known)
-        self.finish(name)
+        answer = self._consume_cold(name, boundary + 1, self._supply, self._least_supply())
         if answer is not None and answer.boundary and claims_everything(self.oracle.claims):
             # Pins are about what the policy stores, not about what this connector did.
             best = self.oracle.best_verdict(answer.num_tokens, self._policy)
@@ -132,6 +122,30 @@ class ConsumerSteps(StageBase):
             if boundary == max(self.cuts()) and not self._dropped:
                 self._compare_pin("verdict", best)
                 self._compare_pin("loaded", self.judge.needed_blocks(best or 0, answer.local))
+
+    def _consume_cold(
+        self,
+        name: str,
+        num_tokens: int,
+        supply: Supply,
+        least: Supply,
+        *,
+        partition: Partition | None = None,
+    ) -> Answered | None:
+        """Run a cold request to its end and judge its first verdict and its load.
+
+        Where neither a mask nor the copies tell what was stored, ``least``, what a masked store
+        keeps, is the least that must be found again.
+        """
+        self._prepare(name, num_tokens, 1, partition=partition)
+        self.submit(name, stay_on_miss=False)
+        answer = self.ask(name)
+        self.tally.open("hit-is-covered", "hit-is-best", "load-is-async")
+        if answer is not None:
+            known = {Capability.MASKED_STORE, Capability.TRANSFER_CONTROL} & self.oracle.claims
+            self.judge.answer(answer, supply if known else least, at_least=not known)
+        self.finish(name)
+        return answer
 
     def _least_supply(self) -> Supply:
         reachable = self.oracle.reachable_chunks(self._stored_tokens("producer"))

@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvconform.ports import Capability, GroupKind, Layout, UnsupportedLayoutError
-from kvconform_vllm.claims import overridden
+from kvconform_vllm.claims import CLAIMS_OPTION, overridden
 from kvconform_vllm.config import Transfer
-
-CLAIMS_OPTION = "capabilities"
-"""The setting that names a file of claims; it is not handed on to the connector."""
 
 
 class ConnectorClass:

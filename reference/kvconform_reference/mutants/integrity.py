@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,6 @@ import torch
 
 from kvconform.ports import BlockTable, Direction, Request, Step
 from kvconform_reference.lookup import Lookup
-from kvconform_reference.manager import OffloadKey
 from kvconform_reference.mutants.base import Mutant, Patched
 from kvconform_reference.scheduler import ReferenceScheduler
 from kvconform_reference.transfer import HostChunks, HostCopier, Transfer
@@ -131,28 +129,7 @@ class _SharingWorker(ReferenceWorker):
 _RanksShareMemory.worker_kind = _SharingWorker
 
 
-class _TokensOnly(Lookup):
-    """Keys are made of token ids alone."""
-
-    def key(self, request: Request, group: int, chunk: int) -> OffloadKey | None:
-        if super().key(request, group, chunk) is None:
-            return None
-        tokens = request.token_ids[: (chunk + 1) * self.demands[group].chunk]
-        return hashlib.sha256(repr(list(tokens)).encode()).digest(), group
-
-
-class _SaltIgnored(Patched):
-    lookup_kind = _TokensOnly
-
-
 INTEGRITY = (
-    Mutant(
-        name="salt-ignored",
-        fault="Keys are made of token ids alone, whatever the salt.",
-        clauses=("ISO-1",),
-        factory=_SaltIgnored,
-        seed_cases=0,
-    ),
     Mutant(
         name="no-fence",
         fault="A store in flight is not completed before its source blocks get a new owner.",
