@@ -80,7 +80,10 @@ def kv_cache_config(layout: Layout) -> KVCacheConfig:
             KVCacheTensor(size=total, layers=names, layer_stride=region, block_stride=page)
         )
     return KVCacheConfig(
-        num_blocks=layout.num_blocks, kv_cache_tensors=tensors, kv_cache_groups=groups
+        num_blocks=layout.num_blocks,
+        kv_cache_tensors=tensors,
+        kv_cache_groups=groups,
+        prefix_cache_retention_interval=layout.retention_interval,
     )
 
 
@@ -96,8 +99,8 @@ def vllm_config(layout: Layout, transfer: Transfer | None, release: Release) -> 
         async_scheduling=layout.scheduling is Scheduling.ASYNC,
     )
     cache = CacheConfig(block_size=layout.groups[0].block_size, enable_prefix_caching=True)
-    # The default, 0, stores the last segment of a prompt only; the seed's figures need None.
-    cache.prefix_cache_retention_interval = None
+    # vLLM's default is 0: the last segment of a prompt only; ours is none, every boundary.
+    cache.prefix_cache_retention_interval = layout.retention_interval
     cache.num_gpu_blocks = layout.num_blocks
     if len(layout.groups) > 1:
         cache.prefix_match_unit = layout.hash_block
@@ -127,7 +130,8 @@ def of_rank(config: VllmConfig, rank: int) -> VllmConfig:
 def make_scheduler(config: VllmConfig, kv: KVCacheConfig, layout: Layout, release: Release) -> Any:
     """The real Scheduler or AsyncScheduler; it makes the scheduler side of the connector itself.
 
-    Raises `UnsupportedLayoutError` where vLLM would hash at another granularity.
+    Raises `UnsupportedLayoutError` where vLLM would hash at another granularity, or refuses the
+    retention interval by name.
     """
     from vllm.v1.core.encoder_cache_manager import EncoderCacheManager  # noqa: PLC0415
     from vllm.v1.core.sched.async_scheduler import AsyncScheduler  # noqa: PLC0415
@@ -140,14 +144,19 @@ def make_scheduler(config: VllmConfig, kv: KVCacheConfig, layout: Layout, releas
         )
     release.keep_hash_block(kv, hash_block)
     kind = AsyncScheduler if config.scheduler_config.async_scheduling else Scheduler
-    scheduler = kind(
-        vllm_config=config,
-        kv_cache_config=kv,
-        structured_output_manager=release.grammar(),
-        block_size=scheduler_block,
-        hash_block_size=hash_block,
-        log_stats=False,
-    )
+    try:
+        scheduler = kind(
+            vllm_config=config,
+            kv_cache_config=kv,
+            structured_output_manager=release.grammar(),
+            block_size=scheduler_block,
+            hash_block_size=hash_block,
+            log_stats=False,
+        )
+    except ValueError as error:
+        if "prefix_cache_retention_interval" in str(error):
+            raise UnsupportedLayoutError(str(error)) from error
+        raise
     # A multimodal model would bring these from its processor.
     scheduler.encoder_cache_manager = EncoderCacheManager(cache_size=ENCODER_TOKENS)
     scheduler.max_num_encoder_input_tokens = ENCODER_TOKENS

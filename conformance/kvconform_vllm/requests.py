@@ -60,6 +60,7 @@ def _request(spec: RequestSpec, hash_block: int) -> Request:
         stop_token_ids=[stop] if alone else None,
         ignore_eos=True,
         temperature=0.0,
+        extra_args={"kv_transfer_params": dict(spec.transfer_params)},
     )
     return Request(
         request_id=spec.name,

@@ -65,7 +65,11 @@ class ReferenceConnector:
 
     def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
         """What is worth storing."""
-        return StoreMask(demands=tuple(demands), hash_block=self.layout.hash_block)
+        return StoreMask(
+            demands=tuple(demands),
+            hash_block=self.layout.hash_block,
+            retention_interval=self.layout.retention_interval,
+        )
 
     def make_scheduler(
         self, demands: Sequence[GroupDemand], manager: ChunkManager

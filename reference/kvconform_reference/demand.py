@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from kvconform.ports import Group, GroupKind, Layout
 
@@ -109,26 +110,53 @@ class StoreMask:
     """Which chunks are worth storing: those that a lookup can use at an alignment boundary.
 
     An alignment boundary is where the ready chunks of all full-attention groups can end
-    together; without such a group that is at every hash block.
+    together; without such a group that is at every hash block.  With a retention interval
+    (tokens) sliding groups keep them for its multiples only, and for a replay of the prompt.
     """
 
     demands: tuple[GroupDemand, ...]
     hash_block: int
+    retention_interval: int | None = None
 
     def kept_below(self, demand: GroupDemand) -> int:
         """Tokens below an alignment boundary whose chunks are kept."""
         return demand.reach
 
-    def wants(self, group: int, chunk: int) -> bool:
-        """Whether chunk ``chunk`` of ``group`` is worth storing."""
+    def wants(self, group: int, chunk: int, prompt_tokens: int) -> bool:
+        """Whether chunk ``chunk`` of ``group`` is worth storing, for a prompt of this length."""
         demand = self.demands[group]
         if demand.is_full:
             return True
         start, end = chunk * demand.chunk, (chunk + 1) * demand.chunk
-        needing = self._alignments(start + 1, end + self.kept_below(demand))
+        kept = partial(self._is_kept, demand, prompt_tokens)
+        needing = filter(kept, self._alignments(start + 1, end + self.kept_below(demand)))
         if any(demand.first_token(boundary) < min(boundary, end) for boundary in needing):
             return True
-        return demand.group.eagle and any(self._alignments(start - demand.chunk + 1, start + 1))
+        followed = filter(kept, self._alignments(start - demand.chunk + 1, start + 1))
+        return demand.group.eagle and any(followed)
+
+    def _is_kept(self, demand: GroupDemand, prompt_tokens: int, boundary: int) -> bool:
+        """Whether an alignment boundary is one for which the group's chunks are kept."""
+        interval = self.retention_interval
+        if interval is None or demand.group.kind is not GroupKind.SLIDING:
+            return True
+        regular = interval > 0 and boundary % interval == 0
+        return regular or boundary == self.replay_boundary(prompt_tokens)
+
+    def replay_boundary(self, prompt_tokens: int) -> int:
+        """The longest boundary that the same prompt can hit; 0 if there is none."""
+        aligned = list(self._alignments(1, prompt_tokens))
+        return max((b for b in aligned if self._last_end(b) <= prompt_tokens), default=0)
+
+    def _last_end(self, boundary: int) -> int:
+        """The end of the last chunk that a hit at ``boundary`` needs, dropped ones included."""
+        tails = ((demand, demand.tail(boundary)) for demand in self.demands)
+        needed = (
+            (cdiv(boundary, demand.chunk) if tail is None else tail + 1) * demand.chunk
+            for demand, tail in tails
+            if demand.first_token(boundary) < boundary or tail is not None
+        )
+        return max(needed, default=boundary)
 
     def _alignments(self, start: int, stop: int) -> Iterator[int]:
         """Alignment boundaries in ``[start, stop)``."""

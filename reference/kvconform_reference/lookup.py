@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvconform.ports import ChunkState, Request
+from kvconform.ports import ChunkState, Request, load_cap
 from kvconform_reference.demand import GroupDemand
 from kvconform_reference.manager import ChunkManager, OffloadKey
 
@@ -31,13 +31,29 @@ class Lookup:
 
     def longest(self, request: Request, local_tokens: int) -> int | None:
         """The boundary of the longest hit, 0 for a miss, or `LATER`."""
-        limit = (len(request.token_ids) - 1) // self.hash_block * self.hash_block
-        boundary = self._converge(request, limit, local_tokens)
+        boundary = self._converge(request, self.limit(request, local_tokens), local_tokens)
         if boundary <= local_tokens:
             return 0
         if any(self._in_flight(request, group, boundary, local_tokens) for group in range(len(self.demands))):
             return LATER
         return boundary
+
+    def limit(self, request: Request, local_tokens: int) -> int:
+        """The longest boundary that the request itself allows.
+
+        The last token is left to compute.  Where it ends a hash block, all before it may be hit;
+        else the last incomplete hash block has no key.  A cap counts beyond the local tokens.
+        """
+        num_tokens, cap = len(request.token_ids), load_cap(request)
+        whole = self._whole(num_tokens)
+        longest = num_tokens - 1 if whole == num_tokens else whole
+        if cap is None or local_tokens + cap >= longest:
+            return longest
+        return self._whole(local_tokens + cap)
+
+    def _whole(self, num_tokens: int) -> int:
+        """So many tokens as end the last whole hash block."""
+        return num_tokens // self.hash_block * self.hash_block
 
     def _converge(self, request: Request, limit: int, local_tokens: int) -> int:
         """Lower the limit until every group can serve it.

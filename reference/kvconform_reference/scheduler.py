@@ -14,6 +14,7 @@ from kvconform.ports import (
     SchedulerSide,
     Step,
     StepResult,
+    store_cap,
 )
 from kvconform_reference.demand import GroupDemand, StoreMask, cdiv
 from kvconform_reference.lookup import LATER, Lookup
@@ -144,13 +145,12 @@ class ReferenceScheduler(SchedulerSide):
         request = scheduled.request
         cursors = self._cursors.setdefault(request.request_id, [0] * len(self.demands))
         computed = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
-        known = len(request.block_hashes) * self.layout.hash_block
-        limit = min(computed, known, request.num_prompt_tokens if self.layout.prompt_only else known)
+        limit = min(computed, self.storable_tokens(request))
         offers = []
         for group, demand in enumerate(self.demands):
             per_chunk = demand.chunk // demand.group.block_size
             for chunk in range(cursors[group], limit // demand.chunk):
-                if not self.mask.wants(group, chunk):
+                if not self.mask.wants(group, chunk, request.num_prompt_tokens):
                     continue
                 row = scheduled.table.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
                 if row:
@@ -158,6 +158,16 @@ class ReferenceScheduler(SchedulerSide):
                     offers.append(_Offer(self._key(request, group, chunk), first, tuple(b for _, b in row)))
             cursors[group] = max(cursors[group], limit // demand.chunk)
         return offers
+
+    def storable_tokens(self, request: Request) -> int:
+        """Tokens from the front that have keys and may be stored."""
+        limits = [len(request.block_hashes) * self.layout.hash_block]
+        if self.layout.prompt_only:
+            limits.append(request.num_prompt_tokens)
+        cap = store_cap(request)
+        if cap is not None:
+            limits.append(cap)
+        return min(limits)
 
     def request_finished(
         self, request: Request, blocks: BlockTable

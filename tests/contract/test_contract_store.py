@@ -134,12 +134,14 @@ def test_best_verdict_with_a_draft_tail(tail, verdict):
     assert oracle.best_verdict(49, supply) == verdict
 
 
-def test_a_whole_prompt_is_never_a_hit():
-    """At least one token is left to compute: 32 tokens hit 28, the last hash block but one."""
+def test_the_last_token_of_a_prompt_is_left_to_compute():
+    """32 tokens hit 31, also where a hash block is longer; what ends inside a chunk has no key."""
     oracle = oracle_of(full(block_size=16))
     supply = Supply(states={(0, 0): READY, (0, 1): READY})
-    assert oracle.best_verdict(32, supply) == 28
+    assert oracle.best_verdict(32, supply) == 31
     assert oracle.best_verdict(33, supply) == 32
+    assert oracle.best_verdict(30, supply) == 16
+    assert oracle.useful(32, 32) == oracle.useful(31, 32) == 31
 
 
 def test_local_tokens_need_nothing():
@@ -152,11 +154,12 @@ def test_local_tokens_need_nothing():
 
 
 @pytest.mark.parametrize(
-    ("boundary", "legal"), [(-4, False), (0, True), (6, False), (32, True), (36, False)]
+    ("boundary", "legal"),
+    [(-4, False), (0, True), (6, False), (32, True), (34, True), (33, False), (35, False), (36, False)],
 )
 def test_legal_boundaries(boundary, legal):
-    """A hit ends on a hash block within the request, whatever is stored."""
+    """A hit ends on a hash block of the request or before its last token, whatever is stored."""
     oracle = oracle_of(full(block_size=16))
-    assert oracle.is_legal(boundary, 33) is legal
+    assert oracle.is_legal(boundary, 35) is legal
     if not legal:
-        assert not oracle.covered(boundary, 33, Supply(states={}))
+        assert not oracle.covered(boundary, 35, Supply(states={}))

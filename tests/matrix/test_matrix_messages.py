@@ -206,7 +206,7 @@ def test_all_at_once(told: Callable[[str], str]) -> None:
         ),
         "m.yaml:4:35: layout.groups: expected at least 1 entry, got none",
         "m.yaml:5:8: YAML that tries to be code: the tag '!x' (a matrix is plain data)",
-        "m.yaml:6:11: no clause is named 'COV-9' (did you mean 'COV-5'?)",
+        "m.yaml:6:11: no clause is named 'COV-9' (did you mean 'COV-6'?)",
         "m.yaml:7:11: no scenario is named 'sharer' (did you mean 'sharers'?)",
     ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reference_fakes import lookup_over, oracle_of, request_of
@@ -75,24 +77,37 @@ def test_demand_is_the_oracles(layout, boundary):
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(layout=layouts(), num_tokens=st.integers(1, 140))
+@given(
+    layout=layouts(),
+    num_tokens=st.integers(1, 140),
+    answer_tokens=st.integers(0, 30),
+    interval=st.none() | st.just(0) | st.integers(1, 80),
+)
 @example(
-    layout=Layout(groups=(full(), sliding(1, block_size=20)), hash_block=4), num_tokens=60
+    layout=Layout(groups=(full(), sliding(1, block_size=20)), hash_block=4),
+    num_tokens=60,
+    answer_tokens=0,
+    interval=None,
 )  # a window of one token keeps nothing
-@example(layout=Layout(groups=(sliding(1),), hash_block=4), num_tokens=16)
-def test_mask_keeps_what_is_reachable(layout, num_tokens):
+@example(
+    layout=Layout(groups=(sliding(1),), hash_block=4), num_tokens=16, answer_tokens=0, interval=0
+)
+def test_mask_keeps_what_is_reachable(layout, num_tokens, answer_tokens, interval):
     """The mask keeps every chunk that a lookup can reach, and none that no request's could.
 
     A producer does not know how long the requests will be that share its prefix, so the chunks of
     later boundaries, whose windows begin in it, are of use.
     """
-    oracle = oracle_of(layout)
+    oracle = oracle_of(replace(layout, retention_interval=interval))
     mask = StoreMask(
-        demands=demands_of(layout, layout.blocks_per_chunk), hash_block=layout.hash_block
+        demands=demands_of(layout, layout.blocks_per_chunk),
+        hash_block=layout.hash_block,
+        retention_interval=interval,
     )
-    kept = {chunk for chunk in oracle.complete_chunks(num_tokens) if mask.wants(*chunk)}
+    prompt = max(1, num_tokens - answer_tokens)
+    kept = {c for c in oracle.complete_chunks(num_tokens) if mask.wants(*c, prompt)}
     reach = max((g.window + g.extra_retained for g in layout.groups if g.window < 200), default=0)
     ahead = 200 if any(g.window >= 200 for g in layout.groups) else reach
     ahead += 2 * max(oracle.chunk_tokens)
-    assert oracle.reachable_chunks(num_tokens) <= kept
-    assert kept <= oracle.reachable_chunks(num_tokens, ahead=ahead)
+    assert oracle.reachable_chunks(num_tokens, prompt_tokens=prompt) <= kept
+    assert kept <= oracle.reachable_chunks(num_tokens, prompt_tokens=prompt, ahead=ahead)

@@ -12,6 +12,9 @@ from kvconform_reference.mutants import MUTANTS
 FALLBACK = "fallback[win.16-keep.0-eagle.on-newest.{}-older.short]"
 LEFT = "unaligned-hit[win.{}-keep.3-bound.{}-eagle.off-left.missing]"
 
+RETENTION = "retention[every.0-prompt.144-chunk.1-keep.0-eagle.off-budget.8192-sched.sync]"
+LOAD_CAP = "load-cap[cap.{cap}-local.{local}-chunk.1-keep.0-sched.sync]"
+STORE_CAP = "store-cap[cap.{cap}-chunk.1-keep.0-budget.8192-sched.sync]"
 ADAPTERS = "adapters[chunk.1-owner.{owner}-other.{other}-sched.sync]"
 IMAGES = "images[chunk.1-owner.{owner}-other.{other}-sched.sync]"
 
@@ -42,6 +45,16 @@ KILLERS = {
     "blocks-kept": "cold-consumer[keep.0-sched.sync]",
     "local-counted-twice": "warm-consumer[win.8-keep.2-chunk.1-cuts.two-sched.sync]",
     "salt-ignored": "salt[chunk.1-salt.a-other.b-sched.sync]",
+    "retention-ignored": RETENTION,
+    "replay-forgotten": RETENTION,
+    "replay-of-whole-prompt": RETENTION,
+    "load-cap-ignored": LOAD_CAP.format(cap="16", local="1"),
+    "zero-load-cap": LOAD_CAP.format(cap="0", local="1"),
+    "load-cap-of-all": LOAD_CAP.format(cap="16", local="33"),
+    "store-cap-ignored": STORE_CAP.format(cap="16"),
+    "zero-store-cap": STORE_CAP.format(cap="0"),
+    "whole-prompt-short": "whole-prompt[prompt.96-win.8-keep.3-chunk.1-efull.off-eswa.off-sched.sync]",
+    "dip": "whole-prompt[prompt.96-win.8-keep.3-chunk.1-efull.off-eswa.off-sched.sync]",
     "adapter-ignored": ADAPTERS.format(owner="a", other="b"),
     "adapter-version-ignored": ADAPTERS.format(owner="a", other="a.v2"),
     "images-ignored": IMAGES.format(owner="a.at.16", other="b.at.16"),

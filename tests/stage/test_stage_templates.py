@@ -17,6 +17,10 @@ CASES = {
         "fallback[win.32-keep.1-eagle.off-newest.missing-older.short]",
         "fallback[win.32-keep.1-eagle.off-newest.ready-older.whole]",
     ],
+    "caps": [
+        "load-cap[cap.16-local.33-chunk.1-keep.0-sched.sync]",
+        "store-cap[cap.16-chunk.1-keep.0-budget.8192-sched.sync]",
+    ],
     "cold_consumer": [
         "cold-consumer[keep.3-sched.sync]",
         "part-written[win.20-keep.3-budget.12-sched.sync-lost.c3]",

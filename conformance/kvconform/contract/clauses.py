@@ -93,6 +93,14 @@ CLAUSES: dict[str, Clause] = {
             source="vllm-project/vllm#53951",
         ),
         Clause(
+            id="COV-6",
+            text="A consumer that shares more of a stored prompt hits no less than one that shares less of it.",
+            severity=Severity.BENEFIT,
+            safe=False,
+            reason="A hit that dips where a prompt ends with a block or chunk is lost for exactly the commonest prompts.",
+            source="vllm-project/vllm#50235",
+        ),
+        Clause(
             id="RDY-1",
             text="After what was missing, pending or loading is repaired, the same waiting request hits.",
             severity=Severity.BENEFIT,
@@ -141,6 +149,14 @@ CLAUSES: dict[str, Clause] = {
             source="vllm-project/vllm#53495",
         ),
         Clause(
+            id="CAP-1",
+            text="Of a request no more tokens are loaded, and none further from the front are stored, than it allows.",
+            severity=Severity.COST,
+            safe=False,
+            reason="A cap bounds what a request may cost others; one that is taken for none, or 0 for no cap, is silently ignored.",
+            source="vllm-project/vllm#57216",
+        ),
+        Clause(
             id="SPC-1",
             text="A hit of a draft-model group is followed by a verified chunk that is dropped.",
             severity=Severity.CORRUPTION,
@@ -161,6 +177,12 @@ CHECKS: dict[str, Check] = {
             clause="COV-3",
             needs=(Capability.LONGEST_HIT,),
             witness="a lookup was answered",
+        ),
+        Check(
+            name="hits-are-monotone",
+            clause="COV-6",
+            needs=(Capability.LONGEST_HIT,),
+            witness="consumers that share the prompt to different lengths were answered",
         ),
         Check(
             name="draft-tail-dropped",
@@ -196,6 +218,18 @@ CHECKS: dict[str, Check] = {
             name="never-shared",
             clause="ISO-1",
             witness="a request with the producer's tokens and another partition asked",
+        ),
+        Check(
+            name="load-cap-kept",
+            clause="CAP-1",
+            needs=(Capability.REQUEST_CAPS,),
+            witness="a request with a cap on loads asked",
+        ),
+        Check(
+            name="store-cap-kept",
+            clause="CAP-1",
+            needs=(Capability.REQUEST_CAPS,),
+            witness="a request with a cap on stores was computed",
         ),
         Check(name="reads-own-bytes", clause="INT-1", witness="a step read at least one slot"),
         Check(name="no-exception", clause="LIF-1", witness="a method was called"),

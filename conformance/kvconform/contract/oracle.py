@@ -116,13 +116,21 @@ class Oracle:
         """Chunks that must be ready before a hit of ``boundary`` tokens may be reported."""
         return self.loaded_chunks(boundary) | self.draft_tail(boundary)
 
-    def boundaries(self, num_tokens: int) -> range:
+    def boundaries(self, num_tokens: int) -> Sequence[int]:
         """Every boundary a hit may have in a request of ``num_tokens``, longest first.
 
-        At least one token is left to compute.
+        At least one token is left to compute.  So the longest is all but the last token, also
+        where that ends no hash block: the last chunk may be whole and its last token computed
+        again.
         """
-        step = self.layout.hash_block
-        return range((num_tokens - 1) // step * step, 0, -step)
+        last, step = num_tokens - 1, self.layout.hash_block
+        blocks = range(last // step * step, 0, -step)
+        return blocks if last in {0, *blocks[:1]} else [last, *blocks]
+
+    @staticmethod
+    def useful(boundary: int, num_tokens: int) -> int:
+        """What a hit is worth: a hit of all tokens spares no more than one of all but the last."""
+        return min(boundary, num_tokens - 1)
 
     def alignment_boundaries(self, num_tokens: int) -> Sequence[int]:
         """The boundaries up to ``num_tokens`` for which a store policy with a mask provides.
@@ -138,6 +146,30 @@ class Oracle:
         found = {min(shared // size * size for size in sizes) for shared in range(num_tokens + 1)}
         return sorted(found - {0})
 
+    def kept_boundaries(
+        self, num_tokens: int, prompt_tokens: int, *, unaligned: bool = False
+    ) -> Sequence[int]:
+        """The alignment boundaries for which the chunks of sliding groups are kept.
+
+        All of them, unless the engine has a retention interval: then its multiples, and the
+        longest of them at which the same prompt can be hit again.  With ``unaligned`` multiples
+        of the interval that are no alignment boundary count too: the engine asks for them, and a
+        hit can end there if chunks of other boundaries are gone.
+        """
+        aligned = self.alignment_boundaries(num_tokens)
+        interval = self.layout.retention_interval
+        if interval is None:
+            return aligned
+        complete = self.complete_chunks(prompt_tokens)
+        replay = [
+            boundary
+            for boundary in self.alignment_boundaries(prompt_tokens - 1)
+            if self.verified_chunks(boundary) <= complete
+        ][-1:]
+        ends = self.boundaries(num_tokens + 1) if unaligned else aligned
+        regular = [boundary for boundary in ends if interval and boundary % interval == 0]
+        return sorted({*regular, *replay})
+
     def complete_chunks(self, num_tokens: int) -> frozenset[Chunk]:
         """Chunks that lie wholly within the first ``num_tokens`` tokens."""
         return frozenset(
@@ -147,29 +179,47 @@ class Oracle:
             if self.tokens_of((group, self.chunk_of(group, token)))[-1] < num_tokens
         )
 
-    def reachable_chunks(self, num_tokens: int, *, ahead: int = 0) -> frozenset[Chunk]:
-        """Chunks of ``num_tokens`` computed tokens that lookups at alignment boundaries can use.
+    def reachable_chunks(
+        self, num_tokens: int, *, prompt_tokens: int | None = None, ahead: int = 0
+    ) -> frozenset[Chunk]:
+        """Chunks of ``num_tokens`` computed tokens that lookups at kept boundaries can use.
 
-        With ``ahead`` the boundaries of a prefix longer by so many tokens count too: their
-        chunks are of use to longer requests that share this prefix.
+        The first ``prompt_tokens`` of them are the prompt (default: all).  With ``ahead`` all
+        that is worth storing counts, not only what must be: chunks for boundaries of a prefix
+        longer by so many tokens, which are of use to longer requests that share this prefix, and
+        for multiples of the retention interval that are no alignment boundary.
         """
+        prompt_tokens = num_tokens if prompt_tokens is None else prompt_tokens
         wanted: set[Chunk] = set()
         for boundary in self.alignment_boundaries(num_tokens + ahead):
-            wanted |= self.verified_chunks(boundary)
+            wanted |= {c for c in self.verified_chunks(boundary) if not self._is_sliding(c)}
+        for boundary in self.kept_boundaries(
+            num_tokens + ahead, prompt_tokens, unaligned=ahead > 0
+        ):
+            wanted |= {c for c in self.verified_chunks(boundary) if self._is_sliding(c)}
         complete = self.complete_chunks(num_tokens)
         full = {
             chunk for chunk in complete if self.layout.groups[chunk[0]].kind is GroupKind.FULL
         }
         return frozenset((wanted & complete) | full)
 
-    def supply(self, num_tokens: int, steps: Sequence[int] = ()) -> Supply:
+    def _is_sliding(self, chunk: Chunk) -> bool:
+        return self.layout.groups[chunk[0]].kind is GroupKind.SLIDING
+
+    def supply(
+        self, num_tokens: int, steps: Sequence[int] = (), *, prompt_tokens: int | None = None
+    ) -> Supply:
         """What a producer of ``num_tokens`` leaves behind under the claimed store policy.
 
         ``steps`` are the token counts after each step of the producer: a chunk is stored by the
         step that completes it, without the blocks that had left the window by then.
         """
         masked = Capability.MASKED_STORE in self.claims
-        chunks = self.reachable_chunks(num_tokens) if masked else self.complete_chunks(num_tokens)
+        chunks = (
+            self.reachable_chunks(num_tokens, prompt_tokens=prompt_tokens)
+            if masked
+            else self.complete_chunks(num_tokens)
+        )
         gone: dict[Chunk, frozenset[int]] = {}
         for chunk in chunks:
             group = self.layout.groups[chunk[0]]
@@ -213,8 +263,9 @@ class Oracle:
         return last_of_block < oldest_retained(group, computed)
 
     def is_legal(self, boundary: int, num_tokens: int) -> bool:
-        """Whether a hit may end there at all: on a hash block and within the request."""
-        return 0 <= boundary <= num_tokens and boundary % self.layout.hash_block == 0
+        """Whether a hit may end there at all: on a hash block of the request or before its last token."""
+        within = 0 <= boundary <= num_tokens
+        return within and (boundary % self.layout.hash_block == 0 or boundary == num_tokens - 1)
 
     def covered(
         self,
@@ -235,15 +286,25 @@ class Oracle:
         table = _TokenLevels.of(self, num_tokens, supply)
         return table.worst(boundary, local_tokens, draft=draft) >= _Level.LOADING
 
-    def best_verdict(self, num_tokens: int, supply: Supply, *, local_tokens: int = 0) -> int | None:
+    def best_verdict(
+        self,
+        num_tokens: int,
+        supply: Supply,
+        *,
+        local_tokens: int = 0,
+        load_cap: int | None = None,
+    ) -> int | None:
         """The most useful right answer: total boundary in tokens, 0 for a miss, or `LATER`.
 
-        ``local_tokens`` are in the pool already; a hit must reach beyond them.
+        ``local_tokens`` are in the pool already; a hit must reach beyond them, and not by more
+        than ``load_cap`` tokens.
         """
         table = _TokenLevels.of(self, num_tokens, supply)
         for boundary in self.boundaries(num_tokens):
             if boundary <= local_tokens:
                 break
+            if load_cap is not None and boundary - local_tokens > load_cap:
+                continue
             level = table.worst(boundary, local_tokens)
             if level is _Level.LOADING:
                 return LATER if Capability.DEDUP_LOADS in self.claims else boundary

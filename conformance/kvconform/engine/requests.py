@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from kvconform.engine.pattern import prefix_of
@@ -93,6 +93,11 @@ class LiveRequest:
     def embeddings(self) -> str:
         """Digest of the prompt's embeddings, empty where it has tokens."""
         return self.partition.embeddings
+
+    @property
+    def transfer_params(self) -> Mapping[str, object]:
+        """What the client asks of the connector."""
+        return self.spec.transfer_params
 
     @property
     def num_tokens(self) -> int:

@@ -219,11 +219,14 @@ class Scheduler:
         )
         if tokens:
             boundary = local + tokens
-            if tokens < 0 or boundary % self.layout.hash_block or boundary > request.num_tokens:
+            last = request.num_tokens - 1
+            ends = boundary % self.layout.hash_block == 0 or boundary == last
+            if tokens < 0 or boundary > request.num_tokens or not ends:
                 raise ConnectorBrokeError(
                     method,
                     f"returned {tokens} tokens beyond {local} local ones, expected a boundary that is a "
-                    f"multiple of {self.layout.hash_block} and within the request's {request.num_tokens} tokens",
+                    f"multiple of {self.layout.hash_block}, or all but the last token, of the request's "
+                    f"{request.num_tokens} tokens",
                 )
         return tokens, bool(is_async)
 

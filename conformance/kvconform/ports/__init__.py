@@ -27,6 +27,8 @@ from kvconform.ports.request import (
     ScheduledRequest,
     Step,
     StepResult,
+    load_cap,
+    store_cap,
 )
 
 __all__ = [
@@ -62,4 +64,6 @@ __all__ = [
     "TransferJob",
     "UnsupportedLayoutError",
     "WorkerSide",
+    "load_cap",
+    "store_cap",
 ]

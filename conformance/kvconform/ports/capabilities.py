@@ -31,6 +31,8 @@ class Capability(StrEnum):
     """A load brings the blocks that the boundary needs and no others."""
     MASKED_STORE = "masked_store"
     """Of windowed groups only chunks that some lookup can reach are stored."""
+    REQUEST_CAPS = "request_caps"
+    """A request's ``max_load_tokens`` and ``max_offload_tokens`` are kept."""
 
     @property
     def hint(self) -> str:
@@ -48,4 +50,5 @@ _HINTS = {
     Capability.ASYNC_LOAD: "loads do not stall the step",
     Capability.EXACT_LOAD: "a load brings what the boundary needs and no more",
     Capability.MASKED_STORE: "only chunks that some lookup can reach are stored",
+    Capability.REQUEST_CAPS: "a request's caps on loaded and stored tokens are kept",
 }

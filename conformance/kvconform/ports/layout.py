@@ -88,6 +88,10 @@ class Layout:
     ``num_blocks`` is the number of blocks in the engine's pool, the null block 0 included.
     A request's blocks of all groups come from this one pool.  Every layer's KV cache is a
     ``uint8`` tensor of shape ``(num_blocks, page_bytes)``.
+
+    ``retention_interval`` (tokens) says at which boundaries windowed groups are kept for later
+    requests: None at every one, else at its multiples (0: at none) and at the longest one that
+    the same prompt can hit again.
     """
 
     groups: tuple[Group, ...]
@@ -99,20 +103,17 @@ class Layout:
     world: int = 1
     model: str = "model"
     prompt_only: bool = False
+    retention_interval: int | None = None
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
+        self._check_numbers()
         if not self.groups:
             raise LayoutError("a layout needs at least one group")
         names = [group.name for group in self.groups]
         for name in names:
             if names.count(name) > 1:
                 raise LayoutError(f"two groups are named {name!r}")
-        for what in ("hash_block", "blocks_per_chunk", "max_batched_tokens", "world"):
-            if getattr(self, what) < 1:
-                raise LayoutError(f"{what} is {getattr(self, what)}, must be >= 1")
-        if self.num_blocks < 2:  # noqa: PLR2004 - the null block and one more
-            raise LayoutError(f"num_blocks is {self.num_blocks}, must be >= 2 (block 0 is the null block)")
         for group in self.groups:
             if group.block_size % self.hash_block:
                 raise LayoutError(
@@ -124,6 +125,17 @@ class Layout:
                     f"group {group.name!r}: attention_chunk {group.attention_chunk} is not a multiple of "
                     f"hash_block {self.hash_block}"
                 )
+
+    def _check_numbers(self) -> None:
+        for what in ("hash_block", "blocks_per_chunk", "max_batched_tokens", "world"):
+            if getattr(self, what) < 1:
+                raise LayoutError(f"{what} is {getattr(self, what)}, must be >= 1")
+        if self.retention_interval is not None and self.retention_interval < 0:
+            raise LayoutError(
+                f"retention_interval is {self.retention_interval}, must be >= 0 tokens, or none"
+            )
+        if self.num_blocks < 2:  # noqa: PLR2004 - the null block and one more
+            raise LayoutError(f"num_blocks is {self.num_blocks}, must be >= 2 (block 0 is the null block)")
 
     def index(self, name: str) -> int:
         """Position of the group called ``name``; raises `LayoutError` for an unknown name."""

@@ -69,6 +69,10 @@ class Request(Protocol):
         """Digest of the prompt's embeddings, empty where it has tokens."""
 
     @property
+    def transfer_params(self) -> Mapping[str, object]:
+        """What the client asks of the connector: see `load_cap` and `store_cap`."""
+
+    @property
     def status(self) -> RequestStatus:
         """Where it is in its life."""
 
@@ -143,3 +147,30 @@ class RequestSpec:
     output: tuple[int, ...] = (1,)
     partition: Partition = PLAIN
     transfer_params: Mapping[str, object] = field(default_factory=dict)
+
+
+class HasTransferParams(Protocol):
+    """A request, or what describes one."""
+
+    @property
+    def transfer_params(self) -> Mapping[str, object]:
+        """What the client asks of the connector."""
+
+
+def load_cap(request: HasTransferParams) -> int | None:
+    """Tokens beyond the local ones that may be loaded (``max_load_tokens``); None: no cap.
+
+    What is no whole number >= 0 is no cap.
+    """
+    return _cap(request, "max_load_tokens")
+
+
+def store_cap(request: HasTransferParams) -> int | None:
+    """Tokens from the front that may be stored (``max_offload_tokens``); None: no cap."""
+    return _cap(request, "max_offload_tokens")
+
+
+def _cap(request: HasTransferParams, name: str) -> int | None:
+    value = request.transfer_params.get(name)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and value >= 0 else None  # type: ignore[operator,return-value]

@@ -77,6 +77,7 @@ class StageBase:
         self.tally = Tally(arising, claims)
         self.judge = Judge(oracle=self.oracle, tally=self.tally)
         self._partition = PLAIN
+        self._transfer_params: Mapping[str, object] = {}
         self._supply = Supply(states={})
         self._requests: dict[str, RequestSpec] = {}
         self._marks: dict[str, int] = {}
@@ -178,6 +179,7 @@ class StageBase:
             prompt=prompt_tokens(num_tokens),
             output=output,
             partition=self._partition if partition is None else partition,
+            transfer_params=self._transfer_params,
         )
         self._requests[name] = spec
         if not self.dead:

@@ -29,12 +29,19 @@ class Judge:
     oracle: Oracle
     tally: Tally
 
-    def answer(self, answer: Answered, supply: Supply | None, *, at_least: bool = False) -> None:
+    def answer(
+        self,
+        answer: Answered,
+        supply: Supply | None,
+        *,
+        at_least: bool = False,
+        load_cap: int | None = None,
+    ) -> None:
         """One verdict: legal, covered, best, asynchronous.
 
         Without ``supply`` (traffic whose chunk states nobody knows for certain) only its form is
         judged.  With ``at_least`` more than the best of ``supply`` is right too: the connector
-        may have stored more.
+        may have stored more.  ``load_cap`` are the tokens that the request lets itself be loaded.
         """
         boundary = answer.boundary
         self.tally.open("hit-is-covered", "load-is-async")
@@ -42,11 +49,19 @@ class Judge:
             self._hit(answer, boundary, supply, at_least=at_least)
         if supply is None:
             return
-        best = self.oracle.best_verdict(answer.num_tokens, supply, local_tokens=answer.local)
+        best = self.oracle.best_verdict(
+            answer.num_tokens, supply, local_tokens=answer.local, load_cap=load_cap
+        )
         self.tally.saw("hit-is-best")
-        enough = at_least and boundary is not None and best is not None and boundary >= best
-        if boundary != best and not enough:
+        worth = self.worth(answer)
+        enough = at_least and worth is not None and best is not None and worth >= best
+        if worth != best and not enough:
             self.tally.wrong("hit-is-best", say(best), say(boundary), str(answer))
+
+    def worth(self, answer: Answered) -> int | None:
+        """The verdict, where a hit of all tokens counts as one of all but the last."""
+        boundary = answer.boundary
+        return None if boundary is None else self.oracle.useful(boundary, answer.num_tokens)
 
     def _hit(self, answer: Answered, boundary: int, supply: Supply | None, *, at_least: bool) -> None:
         self.tally.saw("hit-is-covered")
@@ -57,7 +72,8 @@ class Judge:
             step = self.oracle.layout.hash_block
             self.tally.wrong(
                 "hit-is-covered",
-                f"a boundary that is a multiple of {step} and at most {answer.num_tokens}",
+                f"a boundary that is a multiple of {step}, or all but the last token, "
+                f"of {answer.num_tokens} tokens",
                 say(boundary),
                 str(answer),
             )
@@ -126,11 +142,11 @@ class Judge:
                 f"not loaded: {_listed(want - got)}; not needed: {_listed(got - want)}",
             )
 
-    def stores(self, events: Sequence[Event], num_tokens: int) -> None:
-        """What a producer of ``num_tokens`` computed tokens stored.
+    def stores(self, events: Sequence[Event], num_tokens: int, prompt_tokens: int) -> None:
+        """What a producer of ``num_tokens`` computed tokens, ``prompt_tokens`` of prompt, stored.
 
-        Everything that a lookup at an alignment boundary needs must be there; chunks that only
-        a longer request's boundaries need may be.
+        Everything that a lookup at a kept boundary needs must be there; chunks that only a
+        longer request's boundaries need may be.
         """
         copies = [e for e in events if isinstance(e, Copied) and e.direction is Direction.STORE and e.rank == 0]
         blocks = {block for copy in copies for block in copy.blocks}
@@ -141,10 +157,12 @@ class Judge:
             for name, index in blocks
             if index >= 0
         }
-        required = self.oracle.reachable_chunks(num_tokens)
+        required = self.oracle.reachable_chunks(num_tokens, prompt_tokens=prompt_tokens)
         reach = max((g.window + g.extra_retained for g in groups if g.kind is not GroupKind.FULL), default=0)
         ahead = reach + 2 * max(self.oracle.chunk_tokens)
-        allowed = self.oracle.reachable_chunks(num_tokens, ahead=ahead)
+        allowed = self.oracle.reachable_chunks(
+            num_tokens, prompt_tokens=prompt_tokens, ahead=ahead
+        )
         self.tally.open("store-is-exact")
         if copies or required:
             self.tally.saw("store-is-exact")

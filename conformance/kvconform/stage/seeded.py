@@ -63,7 +63,7 @@ class SeededSteps(StageBase):
         self.judge.answer(answer, whole)
         target = self.oracle.best_verdict(num_tokens, whole)
         self.tally.saw("repaired-then-hits")
-        if answer.boundary != target:
+        if self.judge.worth(answer) != target:
             self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), str(answer))
 
     def judge_verdict(self, name: str = "consumer") -> None:

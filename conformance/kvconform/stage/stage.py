@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from kvconform.stage.caps import CapSteps
 from kvconform.stage.holds import HoldSteps
 from kvconform.stage.isolation import IsolationSteps
 from kvconform.stage.seeded import SeededSteps
 
 
-class Stage(SeededSteps, IsolationSteps, HoldSteps):
+class Stage(SeededSteps, IsolationSteps, CapSteps, HoldSteps):
     """One case on one connector.  Templates call its steps and end with `conclude`.
 
     Raises `NotApplicableError` where the connector does not claim what the case requires, or

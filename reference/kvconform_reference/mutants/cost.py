@@ -39,8 +39,8 @@ class _LoadsTooMuch(Patched):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NoMask(StoreMask):
-    def wants(self, group: int, chunk: int) -> bool:
-        del group, chunk
+    def wants(self, group: int, chunk: int, prompt_tokens: int) -> bool:
+        del group, chunk, prompt_tokens
         return True
 
 

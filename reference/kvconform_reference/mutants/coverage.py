@@ -6,7 +6,7 @@ The first four undo parts of vllm-project/vllm#56709.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvconform_reference.connector import ReferenceConnector
 from kvconform_reference.demand import GroupDemand, StoreMask, cdiv
@@ -58,6 +58,14 @@ class _NoTail(GroupDemand):
         del boundary
 
 
+def _remade_mask(kind: type[StoreMask], mask: StoreMask) -> StoreMask:
+    return kind(
+        demands=mask.demands,
+        hash_block=mask.hash_block,
+        retention_interval=mask.retention_interval,
+    )
+
+
 class _Remade(ReferenceConnector):
     """The reference with another kind of demand."""
 
@@ -82,18 +90,50 @@ class _LoadWindowUndone(_Remade):
 
 class _StoreMaskUndone(ReferenceConnector):
     def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
-        return _BareMask(demands=tuple(demands), hash_block=self.layout.hash_block)
+        return _remade_mask(_BareMask, super().make_mask(demands))
 
 
 class _SeedUndone(_Remade):
     kind = _BareBoth
 
     def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
-        return _BareMask(demands=tuple(demands), hash_block=self.layout.hash_block)
+        return _remade_mask(_BareMask, super().make_mask(demands))
 
 
 class _EagleIgnored(_Remade):
     kind = _NoTail
+
+
+class _RetentionIgnored(ReferenceConnector):
+    def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
+        return replace(super().make_mask(demands), retention_interval=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoReplayMask(StoreMask):
+    """Keeps the multiples of the interval and nothing else."""
+
+    def replay_boundary(self, prompt_tokens: int) -> int:
+        del prompt_tokens
+        return 0
+
+
+class _ReplayForgotten(ReferenceConnector):
+    def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
+        return _remade_mask(_NoReplayMask, super().make_mask(demands))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WholePromptMask(StoreMask):
+    """Takes a replay to hit the whole prompt, its last token included."""
+
+    def replay_boundary(self, prompt_tokens: int) -> int:
+        return StoreMask.replay_boundary(self, prompt_tokens + 1)
+
+
+class _ReplayOfWholePrompt(ReferenceConnector):
+    def make_mask(self, demands: Sequence[GroupDemand]) -> StoreMask:
+        return _remade_mask(_WholePromptMask, super().make_mask(demands))
 
 
 COVERAGE = (
@@ -130,6 +170,27 @@ COVERAGE = (
         fault="The volatile trailing chunk of a draft group is served.",
         clauses=("SPC-1",),
         factory=_EagleIgnored,
+        seed_cases=0,
+    ),
+    Mutant(
+        name="retention-ignored",
+        fault="Windows are stored for every boundary, whatever the engine's retention interval.",
+        clauses=("COV-5",),
+        factory=_RetentionIgnored,
+        seed_cases=0,
+    ),
+    Mutant(
+        name="replay-forgotten",
+        fault="With a retention interval nothing is kept for the last boundary of a prompt.",
+        clauses=("COV-5",),
+        factory=_ReplayForgotten,
+        seed_cases=0,
+    ),
+    Mutant(
+        name="replay-of-whole-prompt",
+        fault="With a retention interval a prompt that ends with a chunk is kept for a hit on all of it.",
+        clauses=("COV-5",),
+        factory=_ReplayOfWholePrompt,
         seed_cases=0,
     ),
 )
