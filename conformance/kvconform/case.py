@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -28,3 +29,16 @@ class Case:
     given: Mapping[str, object]
     axes: Mapping[str, object] = field(default_factory=dict)
     pinned: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that the case asks, but not with its id or place in a file."""
+        said = (
+            self.scenario,
+            self.requires,
+            self.layout,
+            dict(self.layout.options),
+            self.given,
+            self.pinned,
+        )
+        return hashlib.blake2b(repr(said).encode(), digest_size=8).hexdigest()

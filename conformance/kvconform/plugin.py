@@ -452,6 +452,7 @@ def _record(
         outcome=Outcome.PASS,
         axes=plain(case.axes) if case is not None else {},
         clauses=case.clauses if case is not None else (),
+        fingerprint=case.fingerprint if case is not None else "",
         connector=session.candidate.name,
         seconds=call.duration,
         checks=tuple(made.results) if made is not None else (),

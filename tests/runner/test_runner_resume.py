@@ -188,3 +188,19 @@ def play(stage: Any) -> None:
         stage.wipe_pool()
         stage.consume(boundary)
     stage.conclude()
+
+
+def test_cases_of_an_edited_matrix_are_run_again(project: Project) -> None:
+    """Same name and ids, another layout: old verdicts are taken back, said, and given anew."""
+    path = project.matrix("m", "pass", "fail")
+    project.run("m.yaml", "--records", "r.jsonl")
+    before = recorded(project.folder / "r.jsonl")
+    path.write_text(path.read_text("utf-8").replace("block_size: 8", "block_size: 16"), "utf-8")
+    done = project.run("m.yaml", "--records", "r.jsonl", "--resume")
+    assert "2 case(s) are run again, since what they ask has changed: m[act.pass] (m.yaml:" in done.err
+    assert "2 passed" not in done.out
+    after = recorded(project.folder / "r.jsonl")
+    assert list(after) == list(before)
+    assert all(after[case]["fingerprint"] != before[case]["fingerprint"] for case in after)
+    once_more = project.run("m.yaml", "--records", "r.jsonl", "--resume")
+    assert once_more.err == ""

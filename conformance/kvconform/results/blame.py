@@ -55,5 +55,6 @@ def _bare(case: Case, connector: str) -> CaseRecord:
         outcome=Outcome.UNTESTABLE,
         axes=plain(case.axes),
         clauses=case.clauses,
+        fingerprint=case.fingerprint,
         connector=connector,
     )

@@ -56,6 +56,8 @@ class CaseRecord:
     reason: str = ""
     axes: Mapping[str, object] = field(default_factory=dict)
     clauses: tuple[str, ...] = ()
+    fingerprint: str = ""
+    """`kvconform.case.Case.fingerprint`; empty where the case could not be built."""
     connector: str = ""
     seconds: float = 0.0
     trace: tuple[str, ...] = ()

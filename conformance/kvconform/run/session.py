@@ -17,7 +17,7 @@ from kvconform.expectations import load_expectations
 from kvconform.matrix import Matrix
 from kvconform.ports import KvconformError
 from kvconform.render import render
-from kvconform.results.journal import Journal, read_records
+from kvconform.results.journal import Journal, RecordsWriter, forget_event, read_records
 from kvconform.run.progress import Progress
 from kvconform.run.request import CaseIndex, RunRequest
 from kvconform.run.supervisor import InterruptedRunError, Places, Supervisor, Watcher
@@ -65,7 +65,7 @@ def run(
         folder = Path(temporary) / "cases"
         render(matrices, folder, templates=request.templates)
         records = (request.records or Path(temporary) / "records.jsonl").absolute()
-        _prepare(records, request, index)
+        _prepare(records, request, index, progress)
         log = None if request.show_output else Path(temporary) / "output.txt"
         supervisor = Supervisor(
             request,
@@ -95,7 +95,7 @@ def _refuse_unknown(cases: Sequence[str], index: CaseIndex) -> None:
             raise UnknownCaseError(f"no matrix of this run has a case {case!r}{hint}")
 
 
-def _prepare(records: Path, request: RunRequest, index: CaseIndex) -> None:
+def _prepare(records: Path, request: RunRequest, index: CaseIndex, progress: Progress) -> None:
     """An old records file is continued only if that was asked for, and only by the same run."""
     try:
         if not request.resume:
@@ -125,6 +125,26 @@ def _prepare(records: Path, request: RunRequest, index: CaseIndex) -> None:
         raise ResumeError(
             f"{records} holds records of another run: no matrix of this one has "
             f"{foreign[0]!r}; name another file, or the matrices of that run"
+        )
+    _forget_changed(records, journal, index, progress)
+
+
+def _forget_changed(
+    records: Path, journal: Journal, index: CaseIndex, progress: Progress
+) -> None:
+    """A record holds only as long as its case asks the same: others are taken back."""
+    changed = [
+        case
+        for case, record in journal.records.items()
+        if record.fingerprint not in {"", index.case(case).fingerprint}
+    ]
+    if changed:
+        with RecordsWriter(records, append=True) as writer:
+            writer.write(forget_event(changed))
+        first = index.case(changed[0])
+        progress.note(
+            f"{records}: {len(changed)} case(s) are run again, since what they ask has changed: "
+            f"{first.id} ({first.source})" + (" and others" if len(changed) > 1 else "")
         )
 
 
