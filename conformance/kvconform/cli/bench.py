@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 
 from kvconform.cli.command import Command, say
+from kvconform.registry import resolve_connector
 from kvconform.speed import time_cases, time_collection
 
 _SEED = ("coverage/unaligned_hit", "coverage/cold_consumer")
+
+_KIB = (16, 64, 256, 1024)
+"""Sizes of the blocks that are stored and loaded."""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +20,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         default="reference",
         help="whose cases are timed (default: reference)",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        default="cpu",
+        help="where the blocks lie that are stored and loaded (default: cpu)",
     )
     parser.add_argument(
         "--rows",
@@ -27,8 +37,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Time the seed's cases, then rendering and collecting."""
+    """Time the seed's cases, then copies, then rendering and collecting."""
     say(f"{options.connector}: {time_cases(_SEED, options.connector)}")
+    from kvconform.bandwidth import NoBandwidthError, measure  # noqa: PLC0415 - loads torch
+
+    factory = resolve_connector(options.connector).factory
+    try:
+        for kib in _KIB:
+            say(str(measure(factory, options.device, kib * 1024)))
+    except NoBandwidthError as error:
+        say(f"bandwidth of {options.connector}: not measured: {error}")
     for rows in options.rows or [10_000]:
         say(str(time_collection(max(8, rows))))
     return 0
@@ -36,7 +54,7 @@ def execute(options: argparse.Namespace) -> int:
 
 COMMAND = Command(
     name="bench",
-    summary="time the seed's cases, and rendering and collecting against empty pytest cases",
+    summary="time the seed's cases, copies against plain ones, and collecting against empty cases",
     add_options=_add_options,
     execute=execute,
     epilog="Times of one machine are no verdict; compare the ratios.",

@@ -1,0 +1,3 @@
+"""Loads the plugin; rendered by kvconform, do not edit."""
+
+pytest_plugins = ["kvconform.plugin"]
