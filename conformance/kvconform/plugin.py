@@ -6,7 +6,6 @@ too.  Records are written where the reports arrive: by the controller, also unde
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -17,11 +16,13 @@ from typing import Any
 import pytest
 
 from kvconform.case import Case
+from kvconform.connector_config import read_settings
+from kvconform.engine.interrupts import INTERRUPTS
 from kvconform.plugin_expectations import session_expectations, show_expectation
 from kvconform.plugin_options import DEVICES
-from kvconform.ports import KvconformError
+from kvconform.ports import KvconformError, UnsupportedLayoutError
 from kvconform.registry import Candidate, resolve_connector
-from kvconform.rendered import case_id, case_of_node, manifest_of, rendered_case
+from kvconform.rendered import case_id, case_of_node, is_smoke, manifest_of, rendered_case
 from kvconform.results.blame import crash_record
 from kvconform.results.journal import (
     Journal,
@@ -45,6 +46,10 @@ _SESSION = pytest.StashKey["_Session"]()
 _CASE = pytest.StashKey[Case | None]()
 _STAGE = pytest.StashKey[Any]()
 _RECORD = pytest.StashKey[CaseRecord]()
+
+
+class OtherConnectorError(KvconformError):
+    """Records that are to be continued with another connector: names both."""
 
 
 class NotConcludedError(KvconformError):
@@ -121,7 +126,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what ``--case`` does not name and what ``--skip-recorded`` has."""
+    """Smoke cases first; leave out what ``--case`` does not name and ``--skip-recorded`` has."""
+    items.sort(key=lambda item: not is_smoke(item.path))
     wanted = set(config.getoption("case"))
     skip = _recorded(config)
     if not wanted and not skip:
@@ -135,6 +141,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """While a case runs, a Ctrl-C is told from a connector that raises the same exception."""
+    with INTERRUPTS.watched():
+        return (yield)
 
 
 @pytest.fixture
@@ -178,7 +191,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
     try:
         result = yield
-    except stages.NotApplicableError as error:
+    except (stages.NotApplicableError, UnsupportedLayoutError) as error:
         pytest.skip(_skip_reason(error))
     used: Any = pyfuncitem.funcargs["stage"]
     if not used.concluded:
@@ -233,7 +246,7 @@ class _Session:
     """What one process needs to run cases: the connector, how, and what is expected of it."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.options = parse_settings(config.getoption("connector_config"))
+        self.options = read_settings(config.getoption("connector_config"))
         self.device = _device(config.getoption("device"))
         self.candidate: Candidate = resolve_connector(config.getoption("connector"))
         check_options = getattr(self.candidate.factory, "check_options", None)
@@ -259,7 +272,17 @@ class _Controller:
             self._writer = RecordsWriter(path, append=self._continued)
             if self._continued:
                 self.journal = read_records(path)
+                self._refuse_another_connector(path)
                 self._judge_anew()
+
+    def _refuse_another_connector(self, path: Path) -> None:
+        """Here, since only the connector's provider knows how its name is spelt in full."""
+        header, name = self.journal.header, self._session.candidate.name
+        if header is not None and header.connector != name:
+            raise OtherConnectorError(
+                f"{path} holds records of connector {header.connector!r}, not of {name!r}; "
+                "name another file"
+            )
 
     def _judge_anew(self) -> None:
         """What earlier sessions recorded stands, but for what is expected of it by now."""
@@ -306,6 +329,7 @@ class _Controller:
             templates=manifest.templates if manifest is not None else (),
             expect=tuple(self._config.getoption("expect")),
             matrices=manifest.cases if manifest is not None else {},
+            tuples=manifest.tuples if manifest is not None else (),
         )
         self._tell(header.to_json())
         if warnings:
@@ -362,22 +386,6 @@ class _Controller:
         self.journal.apply(event)
         if self._writer is not None:
             self._writer.write(event)
-
-
-def parse_settings(pairs: Iterable[str]) -> dict[str, object]:
-    """``key=value`` pairs; values are JSON where they are JSON, else text."""
-    settings: dict[str, object] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise pytest.UsageError(f"--connector-config {pair!r}: must be KEY=VALUE")
-        if key in settings:
-            raise pytest.UsageError(f"--connector-config: {key!r} is given twice")
-        try:
-            settings[key] = json.loads(text)
-        except ValueError:
-            settings[key] = text
-    return settings
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvconform.expectations import CaseSpace, Expectations, load_expectations
-from kvconform.rendered import MARKER, row_ids
+from kvconform.rendered import MARKER, partial_matrices, row_ids
 from kvconform.results.record import CaseRecord, Outcome
 
 
@@ -26,7 +26,8 @@ def session_expectations(config: pytest.Config, version: str) -> Expectations:
             path = path.parent
         nested = () if (path / MARKER).exists() else sorted(path.rglob(MARKER))
         folders += [marker.parent for marker in nested] or [path]
-    return load_expectations(files, CaseSpace.of(row_ids(folders)), version=version)
+    space = CaseSpace.of(row_ids(folders), partial=partial_matrices(folders))
+    return load_expectations(files, space, version=version)
 
 
 def show_expectation(record: CaseRecord, report: pytest.TestReport) -> None:

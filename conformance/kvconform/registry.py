@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import cast
 
 from kvconform.ports import ConnectorFactory, ConnectorNotFoundError, KvconformError, Provider
+from kvconform.versions import version_of
 
 GROUP = "kvconform.connectors"
 """The entry point group in which packages announce their connectors."""
@@ -41,8 +42,8 @@ class InvalidProviderError(KvconformError, TypeError):
 class Candidate:
     """A connector that can be put to the test.
 
-    ``name`` is what the user asked for, ``describe`` what its provider says about it: at least
-    ``version``; mutants add ``fault`` and ``clause``.
+    ``name`` is what the user asked for, spelt as its provider spells it; ``describe`` is what the
+    provider says about it: at least ``version``; mutants add ``fault`` and ``clause``.
     """
 
     name: str
@@ -133,12 +134,13 @@ def _from_provider(
 ) -> Candidate:
     provider = _provider(head, points)
     try:
+        argument = getattr(provider, "canonical", str)(argument)
         factory = provider.factory(argument)
         describe = {str(key): str(value) for key, value in provider.describe(argument).items()}
     except KvconformError:
         raise
     except LookupError as error:
-        known = [f"{head}:{other}" if other else head for other in provider.names()]
+        known = [_joined(head, other) for other in provider.names()]
         raise ConnectorNotFoundError(
             f"no connector is named {name!r}{_did_you_mean(name, known)}"
         ) from error
@@ -148,7 +150,10 @@ def _from_provider(
         ) from error
     _must_be_callable(name, factory)
     return Candidate(
-        name=name, factory=factory, version=describe.get("version", ""), describe=describe
+        name=_joined(head, argument),
+        factory=factory,
+        version=describe.get("version", ""),
+        describe=describe,
     )
 
 
@@ -167,7 +172,8 @@ def _from_module(name: str, module_name: str, attribute: str) -> Candidate:
             ) from error
         path.append(part)
     _must_be_callable(name, found)
-    version = _version_of(module_name)
+    _must_need_no_provider(name, found)
+    version = version_of(module_name)
     return Candidate(
         name=name,
         factory=cast("ConnectorFactory", found),
@@ -219,15 +225,29 @@ def _must_be_callable(name: str, found: object) -> None:
         )
 
 
-def _version_of(module_name: str) -> str:
-    """``__version__`` of the top package, else the version of the distribution that installs it."""
-    top = module_name.partition(".")[0]
-    version = getattr(sys.modules.get(top), "__version__", None)
-    if isinstance(version, str):
-        return version
-    for distribution in importlib.metadata.packages_distributions().get(top, ()):
-        return importlib.metadata.version(distribution)
-    return ""
+def _must_need_no_provider(name: str, found: object) -> None:
+    """What only a provider can make a connector of is no factory, though it may be called."""
+    points = _entry_points()
+    for head in sorted(points):
+        if _recognizes(head, points, found):
+            raise ConnectorNotFoundError(
+                f"connector {name!r} is no factory that takes (layout, setting); "
+                f"write {_joined(head, name)}"
+            )
+
+
+def _recognizes(
+    head: str, points: Mapping[str, Sequence[importlib.metadata.EntryPoint]], found: object
+) -> bool:
+    try:
+        recognizes = getattr(_provider(head, points), "recognizes", None)
+        return recognizes is not None and bool(recognizes(found))
+    except Exception:  # noqa: BLE001 - a provider that is not asked for may be as broken as it likes
+        return False
+
+
+def _joined(head: str, argument: str) -> str:
+    return f"{head}:{argument}" if argument else head
 
 
 def _listed(head: str) -> Iterator[Listed]:
@@ -238,14 +258,20 @@ def _listed(head: str) -> Iterator[Listed]:
     except (ConnectorImportError, ConnectorAmbiguousError, InvalidProviderError) as error:
         yield Listed(name=head, problem=str(error))
         return
-    for argument in arguments:
-        name = f"{head}:{argument}" if argument else head
-        yield Listed(name=name, describe=_described(provider.describe, argument))
+    described = [_described(provider.describe, argument) for argument in arguments]
+    problems = {one.get("problem", "") for one in described}
+    if len(problems) == 1 and problems != {""}:
+        yield Listed(name=head, problem=problems.pop())
+        return
+    for argument, one in zip(arguments, described, strict=True):
+        yield Listed(name=_joined(head, argument), describe=one)
 
 
 def _described(describe: Callable[[str], Mapping[str, str]], argument: str) -> dict[str, str]:
     try:
         return {str(key): str(value) for key, value in describe(argument).items()}
+    except KvconformError as error:
+        return {"version": "", "problem": str(error)}
     except Exception as error:  # noqa: BLE001 - a listing goes on with the next one
         return {"version": "", "problem": _one_line(error)}
 

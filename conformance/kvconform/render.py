@@ -18,6 +18,7 @@ from typing import Any
 import jinja2
 
 from kvconform.matrix import Matrix, load_scenario
+from kvconform.matrix.tuples import Held
 from kvconform.ports import KvconformError
 from kvconform.rendered import MARKER, Manifest
 from kvconform.resources import templates_dir
@@ -71,16 +72,21 @@ class Difference:
 
 
 def render(
-    matrices: Sequence[Matrix], folder: Path, *, templates: Sequence[Path] = ()
+    matrices: Sequence[Matrix],
+    folder: Path,
+    *,
+    templates: Sequence[Path] = (),
+    tuples: Sequence[Held] = (),
 ) -> RenderedFolder:
     """Write the modules of ``matrices`` into ``folder``, which is made if need be.
 
-    ``templates`` are folders searched before the shipped one.  What an earlier render left there
+    ``tuples`` are put on record with them.  ``templates`` are folders searched before the shipped one.  What an earlier render left there
     is replaced as a whole; raises `ForeignFolderError` for a folder with other files in it, and
     `RenderError` or `DuplicateMatrixError` before anything is written.
     """
     rendered = _render(matrices, templates)
-    _write(folder, rendered.files, rendered.manifest)
+    manifest = replace(rendered.manifest, tuples=tuple(tuples))
+    _write(folder, rendered.files, manifest)
     return RenderedFolder(
         path=folder,
         modules=tuple(rendered.manifest.modules),
@@ -146,6 +152,8 @@ def _render(matrices: Sequence[Matrix], templates: Sequence[Path]) -> _Rendered:
         files=tuple(sorted(files)),
         templates=tuple(str(path) for path in templates),
         cases={matrix.name: len(matrix.rows) for matrix in matrices},
+        partial=tuple(matrix.name for matrix in matrices if matrix.partial),
+        smoke=tuple(matrix.name for matrix in matrices if matrix.smoke),
     )
     return _Rendered(files=files, manifest=manifest)
 

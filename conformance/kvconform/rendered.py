@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from kvconform.case import Case
 from kvconform.matrix import RowsFile
+from kvconform.matrix.tuples import Held
 
 MARKER = "kvconform-render.json"
 """Name of the file by which a rendered folder is known as such."""
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +24,17 @@ class Manifest:
 
     ``files`` are all names, those of the modules included; ``templates`` are the folders of
     templates that were given beside the shipped ones, ``cases`` the numbers of cases of the
-    matrices.
+    matrices.  ``partial`` are matrices of which other or fewer rows were rendered than their
+    files ask for, ``smoke`` those whose cases come first, ``tuples`` what the rendered rows hold, where that was counted.
     """
 
     modules: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     cases: Mapping[str, int] = field(default_factory=dict)
+    partial: tuple[str, ...] = ()
+    smoke: tuple[str, ...] = ()
+    tuples: tuple[Held, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Mark ``folder`` as rendered."""
@@ -39,6 +44,9 @@ class Manifest:
             "files": list(self.files),
             "templates": list(self.templates),
             "cases": dict(self.cases),
+            "partial": list(self.partial),
+            "smoke": list(self.smoke),
+            "tuples": [asdict(one) for one in self.tuples],
         }
         (folder / MARKER).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
@@ -54,6 +62,9 @@ class Manifest:
                 files=tuple(str(name) for name in data["files"]),
                 templates=tuple(str(name) for name in data["templates"]),
                 cases={str(name): int(count) for name, count in data["cases"].items()},
+                partial=tuple(str(name) for name in data["partial"]),
+                smoke=tuple(str(name) for name in data["smoke"]),
+                tuples=tuple(Held(**one) for one in data["tuples"]),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -85,6 +96,18 @@ def rendered_case(root: Path, node_id: str) -> Case | None:
         return None
     rows = _rows((root / file).with_suffix(".json"))
     return rows.case(rows.ids.index(row)) if row in rows.ids else None
+
+
+def partial_matrices(folders: Iterable[Path]) -> frozenset[str]:
+    """Names of the matrices of which not all rows were rendered into ``folders``."""
+    manifests = (manifest_of(folder) for folder in dict.fromkeys(folders))
+    return frozenset(name for found in manifests if found is not None for name in found.partial)
+
+
+def is_smoke(module: Path) -> bool:
+    """Whether ``module`` holds cases that are to be run before all others."""
+    manifest = manifest_of(module.parent)
+    return manifest is not None and manifest.modules.get(module.name) in manifest.smoke
 
 
 def row_ids(folders: Iterable[Path]) -> dict[str, list[str]]:

@@ -7,15 +7,13 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from kvconform.engine.calls import ConnectorBrokeError, call
-from kvconform.engine.events import Broke, Computed, Copied, Event, Happened, Submitted
-from kvconform.engine.memory import RankMemory
+from kvconform.engine.events import Broke, Computed, Event, Happened, Submitted
+from kvconform.engine.origins import Origins
 from kvconform.engine.pattern import Owners
-from kvconform.engine.transfers import Gate
-from kvconform.ports import ChunkState, Direction, Layout, RequestSpec, TransferJob
+from kvconform.ports import ChunkState, Direction, KvconformError, Layout, RequestSpec
 from kvconform_vllm import config
+from kvconform_vllm.assembly import Assembler, Assembly, refuse_for_want_of_a_gpu
 from kvconform_vllm.connectors import ConnectorClass
-from kvconform_vllm.observation import Observer
-from kvconform_vllm.ranks import Rank
 from kvconform_vllm.releases import Release
 from kvconform_vllm.requests import Live
 from kvconform_vllm.stepping import Stepper
@@ -56,47 +54,45 @@ class VllmBench:
         device: str,
         options: Mapping[str, object],
     ) -> None:
-        kind.refuse(layout)
         self.name = release.title
         self.layout = config.with_equal_pages(layout)
         self.events: list[Event] = []
         self.dead = False
         self._kind = kind
-        self._options = kind.config_options(options)
-        self.capabilities = kind.capabilities(layout, options)
         self._requests: dict[str, Live] = {}
         self._owners = Owners()
-        transfer = kind.transfer(self.layout, self._options)
-        self._kv = config.kv_cache_config(self.layout)
-        settings = config.vllm_config(self.layout, transfer, release)
-        self._scheduler = call(
-            "__init__", config.make_scheduler, settings, self._kv, self.layout, release
-        )
-        self._observer = Observer(self._scheduler, self.events.append)
-        self._ranks = [
-            self._make_rank(rank, settings, device, release) for rank in range(layout.world)
-        ]
+        self._origins = Origins()
+        parts = Assembler(
+            layout=self.layout,
+            kind=kind,
+            release=release,
+            device=device,
+            owners=self._owners,
+            record=self.events.append,
+        ).assemble(options)
+        self._parts: Assembly | None = parts
+        self._scheduler, self._observer, self._ranks = parts.scheduler, parts.observer, parts.ranks
         self._stepper = Stepper(
             layout=self.layout,
             scheduler=self._scheduler,
             ranks=self._ranks,
             observer=self._observer,
             requests=self._requests,
+            origins=self._origins,
             record=self.events.append,
         )
-        self._chunks = kind.chunk_control(self._scheduler.connector, self._ranks, release)
-
-    def _make_rank(self, number: int, settings: Any, device: str, release: Release) -> Rank:
-        memory = RankMemory(self.layout, number, device, self._owners, overlaid=True)
-        rank = Rank(self.layout, memory, Gate(self._copy_observer(number, memory)), release)
-        worker = call("__init__", config.make_worker, config.of_rank(settings, number), self._kv)
-        context = self._kind.prepare_worker(worker, rank)
-        rank.attach(worker, context)
-        return rank
+        try:
+            self._chunks = call(
+                "__init__", kind.chunk_control, self._scheduler.connector, self._ranks, release
+            )
+            self.capabilities = kind.capabilities(layout, options, self._ranks)
+        except (ConnectorBrokeError, KvconformError):
+            self.close()
+            raise
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
-        return self._kind.chunk_tokens(self.layout, self._options, group)
+        return self._kind.chunk_tokens(self.layout, self._scheduler.connector, group)
 
     def prepare(self, spec: RequestSpec) -> None:
         """Make a request known."""
@@ -184,9 +180,10 @@ class VllmBench:
         blocks = [block.block_id for block in scratch]
         # A row in which only the chunk's blocks are held, so that slots fall on them.
         row = [0] * (chunk * size // block_size) + blocks
+        tokens = range(chunk * size, chunk * size + size)
+        self._origins.computed(live.prefix, tokens)
         for rank in self._ranks:
             rank.memory.poison(blocks)
-            tokens = range(chunk * size, chunk * size + size)
             rank.memory.write(group, row, live.prefix, tokens)
         call("chunk_control", self._control.seed, live.request, group, chunk, state, blocks)
         for rank in self._ranks:
@@ -219,16 +216,23 @@ class VllmBench:
         return [e.end for e in self.events if isinstance(e, Computed) and e.request == request]
 
     def close(self) -> None:
-        """Shut both sides down; what they raise now is no longer judged but told."""
-        for side in (*(rank.worker for rank in self._ranks), self._scheduler.connector):
-            try:
-                call("shutdown", side.shutdown)
-            except ConnectorBrokeError as error:
+        """Leave nothing behind; an error in that counts, but not one of emptying the store.
+
+        vLLM resets a cache on demand, between steps, and not at the end of whatever went wrong.
+        """
+        parts, self._parts = self._parts, None
+        if parts is None:
+            return
+        for error in parts.take_down():
+            if error.method == "reset_cache":
+                self._happened(f"reset_cache: {error.text}")
+            else:
                 self.events.append(self._broke_event(error))
         self._kind.close()
 
     def broke(self, error: ConnectorBrokeError) -> None:
-        """Nothing further can be done here."""
+        """Nothing further can be done here; raises `UnsupportedLayoutError` for want of a GPU."""
+        refuse_for_want_of_a_gpu(error)
         self.dead = True
         self.events.append(self._broke_event(error))
 
@@ -240,34 +244,3 @@ class VllmBench:
 
     def _happened(self, what: str) -> None:
         self.events.append(Happened(step=self._stepper.number, request="", what=what))
-
-    def _copy_observer(self, rank: int, memory: RankMemory) -> Callable[[TransferJob], None]:
-        def observe(job: TransferJob) -> None:
-            name = self._source if job.direction is Direction.STORE else self._destination
-            blocks = tuple(name(memory, group, block) for group, block in job.blocks)
-            self.events.append(
-                Copied(
-                    step=self._stepper.number,
-                    direction=job.direction,
-                    rank=rank,
-                    job=job.job_id,
-                    blocks=blocks,
-                )
-            )
-
-        return observe
-
-    def _source(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
-        """The block index that a block's bytes name; group -1 asks them for their group too."""
-        if group < 0:
-            group = max(0, memory.group_of(block))
-        return self.layout.groups[group].name, memory.block_index(group, block)
-
-    def _destination(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
-        """The block index that a living request has for a pool block, -1 for none."""
-        del memory
-        for name in self._stepper.alive():
-            for position, row in enumerate(self._stepper.rows(name)):
-                if group in {position, -1} and block in row:
-                    return self.layout.groups[position].name, row.index(block)
-        return self.layout.groups[max(0, group)].name, -1

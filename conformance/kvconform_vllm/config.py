@@ -35,12 +35,22 @@ _MAX_REQUESTS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """Which connector class an engine gets: ``module_path`` is empty for vLLM's own."""
+    """Which connector class an engine gets: ``module_path`` is empty for vLLM's own.
+
+    ``hybrid`` says whether vLLM gives it groups that are not all full attention.
+    """
 
     class_name: str
     module_path: str = ""
     extra_config: Mapping[str, object]
     hybrid: bool = True
+
+
+def supports_hybrid(transfer: Transfer) -> bool:
+    """Whether vLLM takes the class, with what is nested in its settings, for one with SupportsHMA."""
+    from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory  # noqa: PLC0415
+
+    return bool(KVConnectorFactory.supports_hma_config(_kv_transfer(transfer)))
 
 
 def with_equal_pages(layout: Layout) -> Layout:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import sys
 import warnings
 from functools import cache
 
+from kvconform.ports import KvconformError
 from kvconform_vllm.releases import Release, VllmMissingError, installed_release
 
 _VARIABLES = {
@@ -17,13 +19,22 @@ _VARIABLES = {
 }
 
 
+class NoAssertionsError(KvconformError):
+    """Python leaves assertions out: says how that was asked for."""
+
+
 @cache
 def load_vllm() -> Release:
     """Import vLLM with what the suite needs set, and say which release it is.
 
-    Raises `VllmMissingError`, `UnsupportedReleaseError`.
+    Raises `VllmMissingError`, `UnsupportedReleaseError`, `NoAssertionsError`.
     """
     release = installed_release()
+    if sys.flags.optimize:
+        raise NoAssertionsError(
+            "Python leaves assertions out (-O or PYTHONOPTIMIZE), and vLLM's own checks are "
+            "assertions: run without it"
+        )
     for name, value in _VARIABLES.items():
         os.environ.setdefault(name, value)
     try:

@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from typing import Any
 
-from kvconform.engine.calls import call
+from kvconform.engine.calls import ConnectorBrokeError, call
 from kvconform.engine.events import Admitted, Answered, Event
 from kvconform.ports import NULL_BLOCK
+from kvconform_vllm.returns import problem_with
+
+Rows = tuple[tuple[int, ...], ...]
+"""Block ids by group and block index; 0 where none is held."""
 
 SCHEDULER_HOOKS = (
     "bind_gpu_block_pool",
@@ -49,7 +53,7 @@ WORKER_HOOKS = (
 
 
 def guard(side: Any, hooks: Iterable[str]) -> None:
-    """Name the hook in whatever a method of the connector raises."""
+    """Name the hook in whatever a method of the connector raises, or wrongly returns."""
     for name in hooks:
         method = getattr(side, name, None)
         if method is not None:
@@ -59,7 +63,11 @@ def guard(side: Any, hooks: Iterable[str]) -> None:
 def _guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        return call(name, partial(method, *args, **kwargs))
+        value = call(name, partial(method, *args, **kwargs))
+        problem = problem_with(name, value)
+        if problem:
+            raise ConnectorBrokeError(name, problem)
+        return value
 
     return guarded
 
@@ -152,6 +160,11 @@ class Observer:
             return after_alloc(request, blocks, num_external_tokens, *args)
 
         connector.update_state_after_alloc = watched
+
+
+def rows_of(scheduler: Any, request: str) -> Rows:
+    """A request's blocks by group, as the KV cache manager has them now."""
+    return tuple(map(tuple, scheduler.kv_cache_manager.get_block_ids(request)))
 
 
 def _held(blocks: Iterable[Any]) -> tuple[int, int]:

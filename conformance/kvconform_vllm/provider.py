@@ -12,7 +12,8 @@ from kvconform.ports import (
     Setting,
     UnsupportedLayoutError,
 )
-from kvconform_vllm.claims import CLAIMS_OPTION, overridden
+from kvconform.versions import version_of
+from kvconform_vllm.claims import CLAIMS_OPTION, read_claims
 from kvconform_vllm.environment import load_vllm
 from kvconform_vllm.releases import Release, installed_release
 
@@ -23,14 +24,19 @@ if TYPE_CHECKING:
 NAMES = ("OffloadingConnector", "SimpleCPUOffloadConnector", "ExampleConnector")
 """Classes that the suite knows; any other is taken by name too."""
 
+_BASE = "KVConnectorBase_V1"
+_OWN_PACKAGE = "vllm"
+
 
 class VllmFactory:
     """Makes vLLM benches for one connector class; ``engine_name`` says which vLLM it is."""
 
-    def __init__(self, kind: ConnectorClass, release: Release) -> None:
+    def __init__(self, name: str, kind: ConnectorClass, release: Release) -> None:
         self.engine_name = release.title
+        self._name = name
         self._kind = kind
         self._release = release
+        self._last: VllmBench | None = None
 
     def __call__(self, layout: Layout, setting: Setting) -> Connector:
         """Not possible: the built-in engine cannot drive a vLLM class."""
@@ -38,17 +44,27 @@ class VllmFactory:
         raise UnsupportedLayoutError("a vLLM connector class runs on vLLM's engine only")
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Read the file of claims before any case runs; raises `ClaimsFileError`."""
-        overridden(frozenset(), options.get(CLAIMS_OPTION))
+        """Read the file of claims and try the class, before any case runs.
+
+        Raises `ClaimsFileError` or `UnusableClassError`.
+        """
+        from kvconform_vllm.trial import try_class  # noqa: PLC0415 - needs vLLM
+
+        if CLAIMS_OPTION in options:
+            read_claims(str(options[CLAIMS_OPTION]))
+        try_class(self._name, self._kind, self._release, options)
 
     def make_bench(
         self, layout: Layout, factory: ConnectorFactory, device: str, options: dict[str, object]
     ) -> VllmBench:
-        """One engine with one connector, for one case."""
+        """One engine with one connector, for one case; the one before is shut down, if nobody has."""
         from kvconform_vllm.bench import VllmBench  # noqa: PLC0415 - needs vLLM
 
         del factory
-        return VllmBench(layout, self._kind, self._release, device, options)
+        if self._last is not None:
+            self._last.close()
+        self._last = VllmBench(layout, self._kind, self._release, device, options)
+        return self._last
 
 
 class Vllm:
@@ -57,18 +73,31 @@ class Vllm:
     def factory(self, argument: str) -> ConnectorFactory:
         """A factory for the class; vLLM is imported here, once in a process.
 
-        Raises `VllmMissingError`, `UnsupportedReleaseError` or `ConnectorNotFoundError`.
+        Raises `VllmMissingError`, `UnsupportedReleaseError`, `NoAssertionsError` or
+        `ConnectorNotFoundError`.
         """
         release = load_vllm()
         from kvconform_vllm.connectors import connector_class  # noqa: PLC0415 - needs vLLM
 
-        return VllmFactory(connector_class(argument or NAMES[0]), release)
+        name = self.canonical(argument)
+        return VllmFactory(name, connector_class(name), release)
+
+    def canonical(self, argument: str) -> str:
+        """The name of the class, also where none is given."""
+        return argument or NAMES[0]
+
+    def recognizes(self, found: object) -> bool:
+        """Whether it is a class of vLLM's connector interface, told without importing vLLM."""
+        bases = found.__mro__ if isinstance(found, type) else ()
+        return any(base.__name__ == _BASE for base in bases)
 
     def names(self) -> Sequence[str]:
         """The classes that the suite knows."""
         return NAMES
 
     def describe(self, argument: str) -> Mapping[str, str]:
-        """The release, told without importing it."""
-        del argument
-        return {"version": installed_release().version}
+        """The version of the package that the class comes from, for vLLM's own the release."""
+        module_path, _, _ = argument.rpartition(":")
+        if module_path.partition(".")[0] in {"", _OWN_PACKAGE}:
+            return {"version": installed_release().version}
+        return {"version": version_of(module_path)}

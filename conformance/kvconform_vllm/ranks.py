@@ -9,17 +9,14 @@ from typing import Any
 import torch
 from vllm.v1.outputs import KVConnectorOutput
 
-from kvconform.engine.allocator import num_unread_tokens
+from kvconform.engine.allocator import num_skipped_tokens, num_unread_tokens
 from kvconform.engine.calls import ConnectorBrokeError, call
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.transfers import Gate, ReportQueue
 from kvconform.ports import Layout
-from kvconform_vllm.observation import WORKER_HOOKS, guard
+from kvconform_vllm.observation import WORKER_HOOKS, Rows, guard
 from kvconform_vllm.releases import Release
 from kvconform_vllm.requests import Live
-
-Rows = tuple[tuple[int, ...], ...]
-"""Block ids by group and block index; 0 where none is held."""
 
 Sink = Callable[[Live, int, int, Difference | None], None]
 """Called with (request, boundary, slots compared, first difference)."""
@@ -112,8 +109,12 @@ class Rank:
             self._worker.save_kv_layer(name, layer, None)
 
     def retained(self, live: Live, rows: Rows, boundary: int) -> tuple[int, Difference | None]:
-        """Compare every held slot below ``boundary``: all that the allocator made room for."""
-        return self._compare(live, rows, [range(boundary)] * len(rows))
+        """Compare every held slot below ``boundary``: all that the allocator made room for.
+
+        Where nothing below the boundary is retained, its own block is no part of the hit.
+        """
+        kept = [num_skipped_tokens(group, boundary) < boundary for group in self.layout.groups]
+        return self._compare(live, rows, [range(boundary if one else 0) for one in kept])
 
     def _attended(self, part: Work) -> tuple[int, Difference | None]:
         """Compare what the step's queries read from before the step."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from vllm.v1.outputs import KVConnectorOutput, ModelRunnerOutput
 
 from kvconform.engine.calls import call
 from kvconform.engine.events import Computed, Ended, Event, Happened, Loaded, Read
 from kvconform.engine.memory import Difference
+from kvconform.engine.origins import Origins
 from kvconform.ports import Layout, Scheduling
-from kvconform_vllm.observation import Observer
-from kvconform_vllm.ranks import Rank, Rows, Work
+from kvconform_vllm.observation import Observer, Rows, rows_of
+from kvconform_vllm.ranks import Rank, Work
 from kvconform_vllm.requests import Live
 
 
@@ -32,12 +33,14 @@ class Stepper:
         ranks: Sequence[Rank],
         observer: Observer,
         requests: Mapping[str, Live],
+        origins: Origins,
         record: Callable[[Event], None],
     ) -> None:
         self._scheduler = scheduler
         self._ranks = ranks
         self._observer = observer
         self._requests = requests
+        self._origins = origins
         self._record = record
         self._ahead = layout.scheduling is Scheduling.ASYNC
         self._results: deque[tuple[Any, ModelRunnerOutput]] = deque()
@@ -65,11 +68,7 @@ class Stepper:
 
     def rows(self, name: str) -> Rows:
         """The request's blocks by group, as the KV cache manager has them now."""
-        return tuple(map(tuple, self._scheduler.kv_cache_manager.get_block_ids(name)))
-
-    def alive(self) -> Sequence[str]:
-        """Requests that the scheduler knows."""
-        return list(self._scheduler.requests)
+        return rows_of(self._scheduler, name)
 
     def _execute(self, output: Any) -> ModelRunnerOutput:
         for name in output.preempted_req_ids or ():
@@ -89,7 +88,9 @@ class Stepper:
             )
             for rank in self._ranks
         ]
-        return made[0] if self._aggregator is None else self._aggregator.aggregate(made)
+        if self._aggregator is None:
+            return made[0]
+        return cast("ModelRunnerOutput", call("engine", self._aggregator.aggregate, made))
 
     def _work(self, output: Any) -> list[Work]:
         starts = {new.req_id: new.num_computed_tokens for new in output.scheduled_new_reqs}
@@ -107,6 +108,7 @@ class Stepper:
                 Work(live=live, start=start, end=end, rows=self.rows(name), boundary=boundary)
             )
             self._record(Computed(step=self.number, request=name, start=start, end=end))
+            self._origins.computed(live.prefix, range(start, end))
         return work
 
     def _take(self, output: Any, result: ModelRunnerOutput) -> None:
@@ -146,6 +148,8 @@ class Stepper:
                 difference=difference,
             )
         )
+        if slots and difference is None:
+            self._origins.check_load(live.prefix, boundary)
 
     def _on_read(self, live: Live, start: int, slots: int, difference: Difference | None) -> None:
         del start

@@ -79,7 +79,9 @@ class ReferenceScheduler(SchedulerSide):
         parts = []
         for group, demand in enumerate(self.demands):
             size = demand.group.block_size
-            held = blocks.held(group, local // size, cdiv(boundary, size))
+            # A group that keeps nothing below the boundary has room for the next token there.
+            needs = demand.first_token(boundary) < boundary
+            held = blocks.held(group, local // size, cdiv(boundary, size) if needs else 0)
             per_chunk = demand.chunk // size
             indices = sorted({index // per_chunk for index, _ in held})
             loaded = self.manager.prepare_load(self._key(request, group, chunk) for chunk in indices)

@@ -13,8 +13,11 @@ from kvconform.ports import PLAIN, Image, Lora, Partition
 TOKENS = tuple(range(24))
 LANE = Lane(group=0, layer=0, rank=0)
 
+LENGTHS = {"a": 2, "b": 5}
 images = st.builds(
-    Image, digest=st.sampled_from("ab"), start=st.integers(0, 20), length=st.integers(1, 4)
+    lambda digest, start: Image(digest=digest, start=start, length=LENGTHS[digest]),
+    st.sampled_from("ab"),
+    st.integers(0, 19),
 )
 partitions = st.builds(
     Partition,

@@ -155,11 +155,12 @@ def test_local_tokens_need_nothing():
 
 @pytest.mark.parametrize(
     ("boundary", "legal"),
-    [(-4, False), (0, True), (6, False), (32, True), (34, True), (33, False), (35, False), (36, False)],
+    [(-4, False), (0, True), (6, False), (32, True), (34, False), (35, True), (36, True), (40, False)],
 )
 def test_legal_boundaries(boundary, legal):
-    """A hit ends on a hash block of the request or before its last token, whatever is stored."""
+    """A hit ends on a hash block, or a token before the last one of a request that ends on one."""
     oracle = oracle_of(full(block_size=16))
-    assert oracle.is_legal(boundary, 35) is legal
+    assert oracle.is_legal(boundary, 36) is legal
+    assert not oracle.is_legal(34, 35)
     if not legal:
-        assert not oracle.covered(boundary, 35, Supply(states={}))
+        assert not oracle.covered(boundary, 36, Supply(states={}))

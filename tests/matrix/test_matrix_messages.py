@@ -115,9 +115,9 @@ def test_shape(spoiled: Spoil, old: str, new: str, message: str) -> None:
          "m.yaml:14:65: this combination stands twice\n"
          "m.yaml:16:29: the axis 'window' has values here and in zip (leave out one of the two)")),
         ("axes:\n", "exclude: [{when: {window: [8, 16]}}]\naxes:\n",
-         "m.yaml:14:1: no row is left: the exclude removes all 4 rows"),
+         "m.yaml:14:1: no row is left: exclude[0] removes all 4 rows"),
         ("axes:\n", "exclude: [{when: {window: [8]}}, {when: {eagle: [true, false]}}]\naxes:\n",
-         "m.yaml:14:1: no row is left: the 2 excludes remove all 4 rows"),
+         "m.yaml:14:1: no row is left: exclude[0] and exclude[1] remove all 4 rows"),
         ("axes:\n", "exclude: [{when: {window: [8]}, then: {window: [16]}}]\naxes:\n",
          "m.yaml:14:11: this exclude removes no row"),
         ("axes:\n", "exclude: [{when: {win: [1]}}, {when: {window: [9, '8', 8, 8]}}]\naxes:\n",
@@ -199,7 +199,7 @@ def test_all_at_once(told: Callable[[str], str]) -> None:
             "m.yaml:2:7: name: expected lowercase letters and digits in words joined by '-', "
             "at most 80 characters, got the text 'A'"
         ),
-        "m.yaml:3:1: unknown key 'foo' (known: requires, source, engine, given, axes, zip, exclude, select, expect)",
+        "m.yaml:3:1: unknown key 'foo' (known: requires, source, engine, given, axes, zip, exclude, implies, level, select, expect)",
         (
             "m.yaml:4:22: 'yes' is a boolean to some readers of YAML and text to others "
             '(write true or false, or quote it: "yes")'
@@ -216,7 +216,7 @@ def test_too_many_rows(spoiled: Spoil) -> None:
     new = f"values: {list(range(1, 1001))}}}\n  - {{name: b, id: b, values: {list(range(300))}"
     assert spoiled("values: [8, 16]", new) == (
         "m.yaml:14:1: the axes make 600,000 rows (1000 x 300 x 2); at most 200,000 are read "
-        "(fewer values, or several matrices)\n"
+        "(fewer values, several matrices, or 'select: {strength: 2}')\n"
         "m.yaml:16:12: the axis 'b' is never used (write {axis: b} where it belongs)"
     )
 

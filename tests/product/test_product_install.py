@@ -146,6 +146,22 @@ def test_a_vendors_package_as_tox_would_run_it(
     assert done.out == "kvconform: 6 passed, 0 failed, 0 n/a, 0 untestable, 0 errors\n"
 
 
+@pytest.mark.parametrize("name", ["conformance", "vllm29", "vllm33", "vllm33-tests"])
+@pytest.mark.parametrize("package", [str(VENDOR), f"-e {VENDOR}", "acme-kv==2.1", ""])
+def test_tox_installs_a_vendors_package_for_each_run(
+    tmp_path: Path, name: str, package: str
+) -> None:
+    """Anew, whatever it is called by, and with pytest-xdist beside it; nothing if it is not given."""
+    tox = (sys.executable, "-m", "tox", "-c", ROOT, "--workdir", tmp_path, "config", "-e", name)
+    env = {**environment(), "KVCONFORM_VENDOR": package}
+    done = command(*tox, "-k", "extras", "commands_pre", folder=tmp_path, env=env)
+    assert done.code == 0, done.err
+    assert "\nextras = parallel\n" in done.out
+    wanted = f"--no-deps --force-reinstall -r /dev/null {package}".rstrip()
+    last = done.out.rstrip().splitlines()[-1]
+    assert last.endswith(f"python -m pip install --quiet {wanted}")
+
+
 def test_a_wheel_without_data_says_so(built: Path, tmp_path: Path) -> None:
     """Whatever is asked of it; one line, exit code 2."""
     bare = tmp_path / "bare"

@@ -20,7 +20,7 @@ FILE = re.compile(
 COMMAND = re.compile(r"^\$ (\w+) (.*?)  # exit code (\d)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize(("page", "files", "commands"), [("scenario", 1, 6), ("templates", 3, 6)])
+@pytest.mark.parametrize(("page", "files", "commands"), [("scenario", 2, 8), ("templates", 3, 6), ("fuzz", 0, 4)])
 def test_every_command_ends_as_shown(page: str, files: int, commands: int, tmp_path: Path) -> None:
     """In one folder with the files that the page shows."""
     text = (DOCS / f"{page}.md").read_text("utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from kvconform.results.journal import (
 )
 from kvconform.results.junit import write_junit
 from kvconform.results.record import CaseRecord, CheckResult, Outcome
-from kvconform.results.summary import cause, reproduction, summarize
+from kvconform.results.summary import summarize
 
 HEADER = RunHeader(connector="vendor:x", connector_version="2.0", cases=3, options={"size": 4})
 
@@ -70,7 +71,9 @@ def write_all(path: Path, *events: dict[str, object]) -> None:
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     """Header, selection, running cases, records and the end survive the file."""
-    failed = record("m[a]", Outcome.FAIL, trace=("step 1",))
+    failed = record("m[a]", Outcome.FAIL, trace=("step 1",), stack=("a.py:1 in b",))
+    check = replace(failed.checks[0], event=0, more=("a miss, expected a hit: step 2",))
+    failed = replace(failed, checks=(check,))
     write_all(
         tmp_path / "r",
         HEADER.to_json(),
@@ -99,6 +102,7 @@ def test_every_line_is_valid_by_the_schema(tmp_path: Path) -> None:
         selected_event(["m[a]"]),
         start_event("m[a]"),
         plain(record("m[a]", Outcome.NOT_APPLICABLE, checks=(), reason="eagle").to_json()),
+        plain(record("m[b]", Outcome.FAIL, trace=("step 1",), stack=("a.py:1 in b",)).to_json()),
         end_event(""),
     )
     for line in (tmp_path / "r").read_text(encoding="utf-8").splitlines():
@@ -226,30 +230,6 @@ not run (the run ended before them)
   m[gone]
 
 kvconform: 1 passed, 3 failed, 1 n/a, 0 untestable, 1 errors, 1 not run"""
-    )
-
-
-def test_a_long_trace_shows_its_end() -> None:
-    """The last events stand nearest to the failure; the number of the others is told."""
-    events = tuple(f"step {number}" for number in range(20))
-    text = summarize(journal(record("m[a]", Outcome.FAIL, trace=events)))
-    assert "  trace      (8 earlier events)\n             step 8\n" in text
-    assert "             step 19\n" in text
-
-
-def test_causes_are_equal_but_for_their_numbers() -> None:
-    """Failures of one kind at different places count as one cause."""
-    one, two = record("m[a]", Outcome.FAIL).checks[0], record("m[b]", Outcome.FAIL).checks[0]
-    assert cause(one) == cause(two) == "hit of # tokens"
-
-
-def test_a_shipped_matrix_is_reproduced_by_its_bare_name() -> None:
-    """It is found from any folder by that name."""
-    shown = record("unaligned-hit[a]", Outcome.FAIL, source="coverage/unaligned_hit.yaml:31")
-    line = reproduction(shown, RunHeader(connector="reference", device="cuda"))
-    assert line == (
-        "kvconform run coverage/unaligned_hit --connector reference --device cuda "
-        "--case 'unaligned-hit[a]'"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,18 @@ class Half:
 
 def Broken():
     raise RuntimeError("no licence\\nask for one")
+
+class Spelling(Provider):
+    def canonical(self, argument):
+        return argument.lower() or "fast"
+    def recognizes(self, found):
+        if found is print:
+            raise RuntimeError("not that one")
+        return isinstance(found, type) and found.__name__ == "Half"
+
+class NoLibrary(Provider):
+    def describe(self, argument):
+        raise OSError("no library")
 
 made = Provider()
 value = 3
@@ -147,6 +160,60 @@ def test_without_any_package_the_hint_is_to_install(install: Callable[..., None]
     install()
     with pytest.raises(ConnectorNotFoundError, match="is the distribution kvconform installed"):
         resolve_connector("reference")
+
+
+@pytest.mark.parametrize("name", ["vendor", "vendor:", "vendor:fast", "vendor:FAST"])
+def test_records_have_one_name_for_one_connector(install: Callable[..., None], name: str) -> None:
+    """As its provider spells it, however it was asked for."""
+    install(vendor="vendor_a:Spelling")
+    found = resolve_connector(name)
+    assert (found.name, found.describe["fault"]) == ("vendor:fast", "fault of fast")
+    assert found.factory(None, None) == "fast"
+
+
+def test_a_name_without_its_argument_is_the_name(install: Callable[..., None]) -> None:
+    """Where the provider has nothing to say of it."""
+    install(vendor="vendor_a:Provider")
+    assert resolve_connector("vendor:").name == "vendor"
+
+
+def test_what_needs_a_provider_is_told_with_its_name(install: Callable[..., None]) -> None:
+    """What a provider recognizes is no factory; one that breaks over the question has no say."""
+    install(broken="vendor_a:NotThere", vendor="vendor_a:Spelling")
+    with pytest.raises(ConnectorNotFoundError) as caught:
+        resolve_connector("vendor_a:Half")
+    assert str(caught.value) == (
+        "connector 'vendor_a:Half' is no factory that takes (layout, setting); "
+        "write vendor:vendor_a:Half"
+    )
+    assert resolve_connector("vendor_a:Provider").name == "vendor_a:Provider"
+    assert resolve_connector("builtins:print").factory is print
+
+
+def test_a_problem_that_all_names_share_is_listed_once(install: Callable[..., None]) -> None:
+    """Under the name of the provider."""
+    install(vendor="vendor_a:NoLibrary")
+    (one,) = list_connectors()
+    assert (one.name, one.problem) == ("vendor", "OSError: no library")
+
+
+def test_the_version_of_what_was_installed_in_place(
+    tmp_path: Path, install: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No distribution lists its modules; the one of the innermost folder is theirs."""
+    install()
+    for name, version, folder in (("outer", "1.0", "src"), ("inner", "0.7.1", "src/inner")):
+        (tmp_path / folder / "own_pkg").mkdir(parents=True, exist_ok=True)
+        metadata = tmp_path / "site" / f"{name}-{version}.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n", "utf-8")
+        origin = {"url": (tmp_path / folder).as_uri(), "dir_info": {"editable": True}}
+        (metadata / "direct_url.json").write_text(json.dumps(origin), "utf-8")
+    package = tmp_path / "src" / "inner" / "own_pkg"
+    (package / "kv.py").write_text("def make(layout, setting): pass\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.syspath_prepend(str(package.parent))
+    assert resolve_connector("own_pkg.kv:make").version == "0.7.1"
 
 
 def test_lists_keep_mutants_apart_and_go_on_after_a_broken_provider(

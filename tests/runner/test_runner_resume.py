@@ -133,6 +133,30 @@ def test_records_of_other_matrices_are_not_continued(project: Project, tmp_path:
     assert (tmp_path / "r.jsonl").read_bytes() == before
 
 
+def test_records_of_other_settings_are_not_continued(project: Project, tmp_path: Path) -> None:
+    """Verdicts with different settings of the connector never mix; equal ones in other words do."""
+    project.matrix("m", "pass", "pass2")
+    settings = ("--connector-config", 'a={"x": 1}', "--connector-config", "b=true")
+    assert project.run("m.yaml", "--records", "r.jsonl", *settings, "--", "-k", "pass2").code == 0
+    before = (tmp_path / "r.jsonl").read_bytes()
+    for words, said in (
+        ((), "no --connector-config"),
+        (("--connector-config", "b=1"), "--connector-config b=1"),
+        ((*settings[:2], "--connector-config", 'b="true"'), """--connector-config 'a={"x": 1}'"""),
+    ):
+        done = project.run("m.yaml", "--records", "r.jsonl", "--resume", *words)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(
+            f"kvconform: {tmp_path}/r.jsonl holds records with --connector-config 'a={{\"x\": 1}}' "
+            f"--connector-config b=true, not with {said}"
+        )
+        assert len(done.err.splitlines()) == 1
+        assert (tmp_path / "r.jsonl").read_bytes() == before
+    same = ("--connector-config", "b= true", "--connector-config", 'a={"x":1}')
+    done = project.run("m.yaml", "--records", "r.jsonl", "--resume", "-q", *same)
+    assert done.out == "kvconform: 2 passed, 0 failed, 0 n/a, 0 untestable, 0 errors\n"
+
+
 @pytest.mark.parametrize(
     ("key", "message"),
     [

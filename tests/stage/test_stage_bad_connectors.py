@@ -114,6 +114,33 @@ def test_a_wrong_verdict_breaks_its_clause(answer, clause):
     assert clause in played.clauses
 
 
+def test_blocks_that_are_kept_for_ever_are_told_once_every_request_has_ended():
+    """What is left to do is then not a request's; the other clauses are judged as ever."""
+    played = play(COLD, fakes.with_method("request_finished", fakes.returning((True, None))))
+    assert played.stage is not None
+    (check,) = [one for one in played.stage.results if one.check == "every-request-ends"]
+    assert check.outcome is Outcome.FAIL
+    assert check.got == (
+        "the connector keeps blocks, or says that it has work pending, for ever"
+    )
+    assert check.more == ()
+
+
+def test_a_failed_check_names_the_event_that_was_wrong():
+    """Its position in the trace, which has it in the text too, and how often the check failed."""
+    played = play(COLD, fakes.claimless_lying)
+    assert played.stage is not None
+    (check,) = [one for one in played.stage.results if one.check == "bytes-after-load"]
+    assert check.event is not None
+    event = played.stage.trace[check.event]
+    step, _, what = check.detail.partition(": ")
+    assert event.startswith(f"{step}: load of producer up to ")
+    assert what in event
+    assert [more.partition(", ")[0] for more in check.more] == ["32 slot(s) of 'consumer-1' do not"]
+    assert f"\n  {check.detail} (and 1 more of this check)\n" in played.text
+    assert f"\n  {event}  <- COV-1\n" in played.text
+
+
 def test_control_that_is_claimed_and_absent_is_a_failure():
     """A capability is a promise: no n/a for a missing `ChunkControl`."""
     played = play(ADMISSION, fakes.with_attribute("chunk_control", None))

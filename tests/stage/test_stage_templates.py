@@ -33,6 +33,10 @@ CASES = {
         "sharers[hold.store-held.both-sharers.2-chunk.1-pool.256-sched.sync]",
         "sharers[hold.load-held.both-sharers.2-chunk.1-pool.256-sched.sync]",
     ],
+    "trace": [
+        "next-turn[win.8-eagle.on-chunk.1-sched.sync]",
+        "source-taken-again[held.copies-chunk.1-budget.8192-sched.sync]",
+    ],
 }
 """A few cases of each scenario."""
 

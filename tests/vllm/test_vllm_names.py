@@ -1,15 +1,17 @@
-"""What is said before vLLM is imported: releases, claims, the page of results."""
+"""What is said before vLLM is imported: releases, names, claims, answers, the page of results."""
 
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from kvconform.ports import Capability
 from kvconform_vllm import environment, releases, results
 from kvconform_vllm.claims import ClaimsFileError, overridden
-from kvconform_vllm.provider import Vllm
+from kvconform_vllm.provider import NAMES, Vllm
+from kvconform_vllm.returns import problem_with
 
 
 def _install(monkeypatch, version):
@@ -46,6 +48,93 @@ def test_patch_releases_and_local_builds_count(monkeypatch, version):
     assert releases.installed_release().title == f"vllm {version}"
 
 
+def test_python_without_assertions_is_refused(monkeypatch):
+    """One line, before vLLM is imported: its own checks would be left out."""
+    _install(monkeypatch, "0.33.0")
+    monkeypatch.setattr(environment, "sys", SimpleNamespace(flags=SimpleNamespace(optimize=1)))
+    with pytest.raises(environment.NoAssertionsError, match=r"-O or PYTHONOPTIMIZE"):
+        Vllm().factory("")
+
+
+def test_a_class_has_one_name(monkeypatch):
+    """Without a name it is the first of those that are listed."""
+    _install(monkeypatch, "0.33.0")
+    vllm = Vllm()
+    assert [vllm.canonical(name) for name in ("", *NAMES)] == [NAMES[0], *NAMES]
+    assert vllm.describe(NAMES[0]) == {"version": "0.33.0"}
+
+
+def test_the_version_is_that_of_the_package_of_the_class(monkeypatch, tmp_path):
+    """Not vLLM's, which is the engine's; vLLM's own classes may be written with their module."""
+    _install(monkeypatch, "0.33.0")
+    (tmp_path / "acme_vllm.py").write_text("__version__ = '0.7.1'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    __import__("acme_vllm")
+    assert Vllm().describe("acme_vllm:Acme") == {"version": "0.7.1"}
+    assert Vllm().describe("vllm.some.module:OffloadingConnector") == {"version": "0.33.0"}
+
+
+def test_a_class_of_the_interface_is_recognized():
+    """By the names of its bases; factories and instances are none."""
+
+    class KVConnectorBase_V1: ...  # noqa: N801 - vLLM's own name
+
+    class Own(KVConnectorBase_V1): ...
+
+    assert Vllm().recognizes(Own)
+    assert not any(Vllm().recognizes(found) for found in (Own(), print, int, SimpleNamespace))
+
+
+RESULTS = SimpleNamespace(finished_sending=set(), finished_recving={"r"}, failed_recving=())
+PAIR = "a pair (number of tokens or None, whether the load is asynchronous)"
+
+
+@pytest.mark.parametrize(
+    ("hook", "value", "expected"),
+    [
+        ("get_num_new_matched_tokens", 0, PAIR),
+        ("get_num_new_matched_tokens", (True, False), PAIR),
+        ("get_num_new_matched_tokens", ("8", False), PAIR),
+        ("request_finished", None, "a pair"),
+        ("request_finished_all_groups", (False, ["x"]), "a dict of parameters or None"),
+        ("get_finished", None, "each a set or None"),
+        ("get_finished", ({"r"}, "r"), "each a set or None"),
+        ("get_finished", ({1}, set()), "each a set or None"),
+        ("get_transfer_results", ({"r"}, set()), "a KVConnectorTransferResults"),
+        ("get_block_ids_with_load_errors", {"7"}, "a set of block ids"),
+        ("get_block_ids_with_load_errors", 7, "a set of block ids"),
+        ("build_connector_meta", None, "a KVConnectorMetadata"),
+        ("build_connector_worker_meta", {}, "has a method 'aggregate'"),
+        ("get_loaded_kv_cache_group_ids", None, "a tuple of group ids"),
+        ("get_external_cache_hit_sources", 3, "a dict from cache tier to tokens"),
+        ("take_events", 1, "an iterable of events"),
+    ],
+)
+def test_an_answer_of_another_type_is_told(hook, value, expected):
+    """With what was returned, cut where it is long, and what was expected."""
+    assert expected in problem_with(hook, value)
+    assert problem_with(hook, value).startswith(f"returned {value!r}, expected ")
+
+
+@pytest.mark.parametrize(
+    ("hook", "value"),
+    [
+        ("get_num_new_matched_tokens", (None, False)),
+        ("get_num_new_matched_tokens", (-8, True)),  # what it is worth the judges say
+        ("request_finished", (True, {"remote": 1})),
+        ("get_finished", (None, ["r"])),
+        ("get_transfer_results", RESULTS),
+        ("get_block_ids_with_load_errors", None),
+        ("build_connector_worker_meta", SimpleNamespace(aggregate=print)),
+        ("take_events", iter(())),
+        ("on_new_request", object()),
+    ],
+)
+def test_an_answer_that_vllm_takes_is_let_through(hook, value):
+    """Also where the interface says it otherwise."""
+    assert not problem_with(hook, value)
+
+
 def test_a_file_of_claims_adds_and_takes_away(tmp_path):
     """True adds a claim, false takes it away, the others stay."""
     file = tmp_path / "claims.yaml"
@@ -57,14 +146,18 @@ def test_a_file_of_claims_adds_and_takes_away(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("latr: true", r"no capability is named 'latr'; did you mean later\?"),
-        ("later: 1", "later is 1, must be true or false"),
+        ("latr: true", r"yaml:1:1: no capability is named 'latr' \(did you mean 'later'\?\)"),
+        ("later: 1", r"yaml:1:1: later is 1 \(must be true or false\)"),
+        ("later: true\nlater: false", r"yaml:2:1: the key 'later' stands twice"),
         ("- later", "must be a mapping"),
-        ("later: [", "is no YAML"),
+        ("later: [", "this is not YAML"),
+        ("", r"the file is empty \(write a mapping"),
+        ("chunk_control: true", "chunk_control cannot be true: the suite cannot put"),
+        ("transfer_control: true", "transfer_control cannot be true: copies"),
     ],
 )
 def test_a_wrong_file_of_claims_is_told(tmp_path, text, said):
-    """The message names the file, what is wrong and the nearest name."""
+    """The message names the file, the line, what is wrong and the nearest name."""
     file = tmp_path / "claims.yaml"
     file.write_text(text)
     with pytest.raises(ClaimsFileError, match=said):

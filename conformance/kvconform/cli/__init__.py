@@ -13,7 +13,20 @@ import traceback
 from collections.abc import Sequence
 
 from kvconform import __version__
-from kvconform.cli import bench, check, expect, list_, mutants, new, render, run, schema
+from kvconform.cli import (
+    bench,
+    check,
+    expect,
+    explain,
+    fuzz,
+    list_,
+    lock,
+    mutants,
+    new,
+    render,
+    run,
+    schema,
+)
 from kvconform.cli.command import Command
 from kvconform.ports import KvconformError
 from kvconform.run.supervisor import TestProcessError
@@ -26,6 +39,9 @@ COMMANDS: dict[str, Command] = {
         list_.COMMAND,
         check.COMMAND,
         expect.COMMAND,
+        explain.COMMAND,
+        fuzz.COMMAND,
+        lock.COMMAND,
         mutants.COMMAND,
         schema.COMMAND,
         new.COMMAND,

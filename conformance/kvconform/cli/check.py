@@ -9,6 +9,9 @@ from kvconform.cli.command import Command, add_expect, add_paths, count, load, s
 from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.expectations import load_expectations
 from kvconform.matrix import Matrix, MatrixError, Problem, check_layouts, find_layouts
+from kvconform.matrix.gate import GateError, unexercised
+from kvconform.matrix.lint import clauses_without_case, lint
+from kvconform.matrix.lock import LockState
 from kvconform.run.request import CaseIndex
 
 
@@ -22,6 +25,8 @@ def execute(options: argparse.Namespace) -> int:
     """Load everything; problems are raised all together by the loader."""
     fill_in(options)
     layouts, matrices = _load(options)
+    whole = not options.paths
+    _lint(matrices, whole=whole)
     cases = sum(len(matrix.rows) for matrix in matrices)
     told = [count(len(matrices), "matrix", "matrices"), count(cases, "case", "cases")]
     told += [count(layouts, "layout", "layouts")] if layouts else []
@@ -32,6 +37,24 @@ def execute(options: argparse.Namespace) -> int:
             sys.stderr.write(f"kvconform: {warning}\n")
     say(f"{', '.join(told)}: ok")
     return 0
+
+
+def _lint(matrices: list[Matrix], *, whole: bool) -> None:
+    """Raise what is no good about valid matrices, and about all shipped ones together."""
+    problems = [problem for matrix in matrices for problem in lint(matrix)]
+    if problems:
+        raise MatrixError(problems)
+    for matrix in matrices:
+        if matrix.choice.state is LockState.MISSING and matrix.choice.lock is not None:
+            sys.stderr.write(
+                f"kvconform: {matrix.file} has no lock: its rows may change with any edit "
+                f"(run: kvconform lock {matrix.file})\n"
+            )
+    if whole:
+        gaps = [f"no matrix covers the clause {one}" for one in clauses_without_case(matrices)]
+        gaps += unexercised(matrices)
+        if gaps:
+            raise GateError("\n".join(gaps))
 
 
 def _load(options: argparse.Namespace) -> tuple[int, list[Matrix]]:

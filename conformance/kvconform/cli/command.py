@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvconform.matrix import Matrix, find_matrices, load_matrices
+from kvconform.matrix.plan import Level, Plan, Shard, cut
 from kvconform.plugin_options import DEVICES
+from kvconform.ports import KvconformError
 from kvconform.run.request import CASE_SECONDS, MAX_RESTARTS
+
+
+class NoCasesError(KvconformError):
+    """What is asked for has no case in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +125,54 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """How many of the rows of each matrix are wanted."""
+    parser.add_argument(
+        "--level",
+        choices=[level.value for level in Level],
+        default=None,
+        help="smoke: is the adapter sane; quick: every pair of axis values; required: what each "
+        "matrix selects (default); full: every row",
+    )
+    parser.add_argument(
+        "--strength",
+        metavar="T",
+        type=positive_number,
+        help="rows that hold every combination of values of T axes, whatever the matrices select",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=natural_number, help="draw other rows of the same strength"
+    )
+    parser.add_argument(
+        "--max-cases",
+        metavar="N",
+        type=positive_number,
+        help="at most so many cases, those first that hold most combinations of axis values",
+    )
+    parser.add_argument(
+        "--shard",
+        metavar="K/N",
+        help="part K of N, by a hash of each case's id: the same case is always in the same part",
+    )
+
+
 def load(options: argparse.Namespace) -> list[Matrix]:
-    """The matrices that the command line names; raises what `kvconform.matrix` raises."""
-    return load_matrices(find_matrices(options.paths), templates=options.templates)
+    """The matrices that the command line names, with the rows that it wants.
+
+    Raises what `kvconform.matrix` raises.
+    """
+    paths = find_matrices(options.paths)
+    if "level" not in options:
+        return load_matrices(paths, templates=options.templates)
+    plan = Plan(
+        level=Level(options.level or Level.REQUIRED), strength=options.strength, seed=options.seed
+    )
+    shard = Shard.parse(options.shard) if options.shard else None
+    matrices = load_matrices(paths, templates=options.templates, plan=plan)
+    matrices = cut(matrices, shard=shard, max_cases=options.max_cases)
+    if not matrices:
+        raise NoCasesError("no case is left: the level, the shard or the matrices leave out all")
+    return sorted(matrices, key=lambda matrix: not matrix.smoke)
 
 
 def positive_seconds(text: str) -> float:
@@ -133,6 +184,13 @@ def positive_seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return value
+
+
+def positive_number(text: str) -> int:
+    """A whole number from 1, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
 
 
 def natural_number(text: str) -> int:

@@ -6,15 +6,17 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_paths, count, load, say
+from kvconform.cli.command import Command, add_paths, add_plan, count, load, say
 from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.ports import Capability
 from kvconform.registry import Listed, list_connectors, list_mutants
-from kvconform.results.summary import matrix_argument, table
+from kvconform.results.reproduce import matrix_argument
+from kvconform.results.summary import table
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
+    add_plan(parser)
     add_project(parser)
     parser.add_argument(
         "--connectors", action="store_true", help="list the registered connectors instead"

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from kvconform.cli.command import Command, add_connector_options, add_templates, load, say
+from kvconform.cli.command import Command, add_connector_options, add_plan, add_templates, load, say
 from kvconform.ports import ConnectorNotFoundError, KvconformError
 from kvconform.registry import MUTANT_PROVIDER, Listed, list_mutants
 from kvconform.results.summary import closing_line, summarize, table
@@ -27,6 +27,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "'kvconform run' (default: all that are shipped)",
     )
     add_templates(parser)
+    add_plan(parser)
     add_connector_options(parser)
 
 

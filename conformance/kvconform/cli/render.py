@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_paths, count, load, say
+from kvconform.cli.command import Command, add_paths, add_plan, count, load, say
 from kvconform.render import compare, render
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
+    add_plan(parser)
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument(
         "-o",

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_connector_options, add_expect, add_paths, load, say
+from kvconform.cli.command import (
+    Command,
+    add_connector_options,
+    add_expect,
+    add_paths,
+    add_plan,
+    load,
+    say,
+)
 from kvconform.cli.settings import EPILOG, add_project, fill_in
+from kvconform.matrix import Matrix, load_matrices
+from kvconform.matrix.plan import Level, Plan
 from kvconform.ports import KvconformError
 from kvconform.results.junit import write_junit
 from kvconform.results.summary import IN_FULL, closing_line, summarize
 from kvconform.run import RunRequest, RunResult, run
 from kvconform.run.progress import Progress
+from kvconform.suspects.groups import blame
+
+_GROUPS = 8
+"""So many groups of failures are told with the axis values to blame; `kvconform explain` has more."""
 
 _OF_RECORDS = ""
 """``--resume`` without a file."""
@@ -36,6 +51,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "(default: reference)",
     )
     add_connector_options(parser)
+    add_plan(parser)
     add_expect(parser)
     add_project(parser)
     parser.add_argument(
@@ -77,7 +93,7 @@ def execute(options: argparse.Namespace) -> int:
     """Run, summarize, report."""
     fill_in(options)
     _settle_resume(options)
-    matrices = load(options)
+    matrices = _with_cases(load(options), options)
     for path in (options.records, options.junitxml):
         _must_be_writable(path)
     progress = Progress(sys.stderr, quiet=options.quiet or options.verbose)
@@ -105,9 +121,33 @@ def execute(options: argparse.Namespace) -> int:
         say(closing_line(result.journal))
     else:
         in_full = len(result.journal.records) if options.verbose else IN_FULL
-        say(summarize(result.journal, in_full=in_full))
+        say(summarize(result.journal, in_full=in_full, blamed=_blamed(matrices, result)))
     _tell_lost(result)
     return result.exit_code
+
+
+def _with_cases(matrices: Sequence[Matrix], options: argparse.Namespace) -> list[Matrix]:
+    """A case that is asked for by its id may be one that its matrix does not select."""
+    wanted: dict[str, set[str]] = {}
+    for case in options.case:
+        name, _, row = case.partition("[")
+        wanted.setdefault(name, set()).add(row.removesuffix("]"))
+    return [_with_rows(matrix, wanted.get(matrix.name, set()), options) for matrix in matrices]
+
+
+def _with_rows(matrix: Matrix, rows: set[str], options: argparse.Namespace) -> Matrix:
+    own = {row.id for row in matrix.rows}
+    if rows <= own:
+        return matrix
+    plan = Plan(level=Level.FULL)
+    (every,) = load_matrices([matrix.path], templates=options.templates, plan=plan)
+    return every.only([at for at, row in enumerate(every.rows) if row.id in own | rows])
+
+
+def _blamed(matrices: Sequence[Matrix], result: RunResult) -> list[tuple[str, str]]:
+    by_name = {matrix.name: matrix for matrix in matrices}
+    groups = blame(by_name, result.journal.records.values(), most=_GROUPS)
+    return [(f"{group.matrix}, {group.clauses}", sentence) for group, sentence in groups]
 
 
 def _settle_resume(options: argparse.Namespace) -> None:

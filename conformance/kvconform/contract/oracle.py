@@ -119,13 +119,12 @@ class Oracle:
     def boundaries(self, num_tokens: int) -> Sequence[int]:
         """Every boundary a hit may have in a request of ``num_tokens``, longest first.
 
-        At least one token is left to compute.  So the longest is all but the last token, also
-        where that ends no hash block: the last chunk may be whole and its last token computed
-        again.
+        At least one token is left to compute.  Where the last one ends a hash block, the longest
+        is all but that token: the last chunk may be whole, and its last token computed again.
         """
         last, step = num_tokens - 1, self.layout.hash_block
         blocks = range(last // step * step, 0, -step)
-        return blocks if last in {0, *blocks[:1]} else [last, *blocks]
+        return [last, *blocks] if last % step and self.is_legal(last, num_tokens) else blocks
 
     @staticmethod
     def useful(boundary: int, num_tokens: int) -> int:
@@ -263,9 +262,10 @@ class Oracle:
         return last_of_block < oldest_retained(group, computed)
 
     def is_legal(self, boundary: int, num_tokens: int) -> bool:
-        """Whether a hit may end there at all: on a hash block of the request or before its last token."""
-        within = 0 <= boundary <= num_tokens
-        return within and (boundary % self.layout.hash_block == 0 or boundary == num_tokens - 1)
+        """Whether a hit may end there: on a hash block, or one token before the request's last one."""
+        step = self.layout.hash_block
+        short = boundary == num_tokens - 1 and num_tokens % step == 0
+        return 0 <= boundary <= num_tokens and (boundary % step == 0 or short)
 
     def covered(
         self,

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from kvconform.engine.interrupts import INTERRUPTS
 from kvconform.ports import Capability, Connector, UnsupportedLayoutError
 from kvconform.ports.connector import SchedulerSide, WorkerSide
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_MAY_REFUSE = frozenset({"factory", "__init__", "register_kv_caches", "chunk_tokens"})
+"""Methods in which a connector may refuse a layout by name: before anything runs."""
 
 
 class ConnectorBrokeError(Exception):
@@ -25,23 +28,54 @@ class ConnectorBrokeError(Exception):
 def call(method: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a method of the connector; an exception becomes `ConnectorBrokeError`.
 
-    ``SystemExit`` counts too, and what a test runner takes for a skip: a connector must neither
-    end the process nor judge its own case.
+    So does what ends a process or a test: a connector must neither leave nor judge its own case.
+    Only a Ctrl-C of the user's goes its way, whatever the connector makes of it.
     """
+    before = INTERRUPTS.count
     try:
-        return function(*args)
-    except (ConnectorBrokeError, UnsupportedLayoutError, KeyboardInterrupt):
+        answer = function(*args)
+    except ConnectorBrokeError:
         raise
     except BaseException as error:
+        if _is_users(error, before):
+            raise KeyboardInterrupt from error
+        if isinstance(error, UnsupportedLayoutError) and method in _MAY_REFUSE:
+            raise
         raise ConnectorBrokeError(method, describe(error)) from error
+    if INTERRUPTS.count > before:
+        raise KeyboardInterrupt
+    return answer
+
+
+def _is_users(error: BaseException, before: int) -> bool:
+    """Whether a Ctrl-C came since ``before`` interrupts, or may have come as ``error``."""
+    unclear = isinstance(error, KeyboardInterrupt) and not INTERRUPTS.certain
+    return unclear or INTERRUPTS.count > before
 
 
 def describe(error: BaseException) -> str:
     """Kind, text and the place in the connector's own code where it was raised."""
-    text = str(error) or "(no text)"
+    text = _in_words(str, error) or "(no text)"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_ours(f.filename)]
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}: {text}{where}"
+
+
+def shown(value: object) -> str:
+    """The ``repr`` of a connector's answer, whatever that does."""
+    return _in_words(repr, value)
+
+
+def _in_words(render: Callable[[object], str], value: object) -> str:
+    before = INTERRUPTS.count
+    try:
+        text = render(value)
+    except BaseException as error:
+        if _is_users(error, before):
+            raise KeyboardInterrupt from error
+        return f"(its __{render.__name__}__ raises {type(error).__name__})"
+    # A lone surrogate, say of a file's name, could be written nowhere.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _is_ours(filename: str) -> bool:
@@ -67,18 +101,18 @@ def problems_of(connector: Connector, world: int) -> list[str]:
     ]
     if problems:
         return problems
-    claims = _listed(parts["capabilities"])
+    claims = _listed("capabilities", parts["capabilities"])
     if claims is None:
-        problems.append(f"capabilities is {parts['capabilities']!r}, expected a set of claims")
+        problems.append(f"capabilities is {shown(parts['capabilities'])}, expected a set of claims")
     known = {str(capability) for capability in Capability}
     problems += [
         f"the unknown capability {claim!r} is claimed; there are {', '.join(sorted(known))}"
         for claim in claims or ()
         if not isinstance(claim, str) or claim not in known
     ]
-    workers = _listed(parts["workers"])
+    workers = _listed("workers", parts["workers"])
     if workers is None:
-        return [*problems, f"workers is {parts['workers']!r}, expected one for each rank"]
+        return [*problems, f"workers is {shown(parts['workers'])}, expected one for each rank"]
     if len(workers) != world:
         problems.append(f"{len(workers)} worker(s) for {world} rank(s)")
     sides: list[tuple[str, object, type]] = [("scheduler side", parts["scheduler"], SchedulerSide)]
@@ -87,19 +121,18 @@ def problems_of(connector: Connector, world: int) -> list[str]:
         problems += [
             f"the {what} ({type(side).__name__}) lacks the required method {name!r}"
             for name in required_methods(port)
-            if not callable(getattr(side, name, None))
+            if not callable(call(name, getattr, side, name, None))
         ]
     return problems
 
 
-def _listed(value: object) -> list[Any] | None:
+def _listed(name: str, value: object) -> list[Any] | None:
     """The items of a collection, None of anything else (a text is no collection of claims)."""
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+    collection = isinstance(value, Iterable) and not isinstance(value, str)
+    return call(name, list, value) if collection else None
 
 
 def optional(side: object, port: type, name: str) -> Callable[..., Any]:
     """A method of ``side``, or the port's default bound to it where the side has none."""
-    own = getattr(side, name, None)
-    if own is not None:
-        return own  # type: ignore[no-any-return]
-    return getattr(port, name).__get__(side)  # type: ignore[no-any-return]
+    own = call(name, getattr, side, name, None)
+    return own if own is not None else getattr(port, name).__get__(side)  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 from kvconform import __version__
 from kvconform.engine.allocator import Allocator
-from kvconform.engine.calls import ConnectorBrokeError, call, optional, problems_of
+from kvconform.engine.calls import ConnectorBrokeError, call, optional, problems_of, shown
 from kvconform.engine.events import (
     Broke,
     Computed,
@@ -108,7 +108,7 @@ class Engine:
         """Tokens of one chunk of ``group``."""
         size = call("chunk_tokens", self._connector.chunk_tokens, group)
         if not isinstance(size, int):
-            raise ConnectorBrokeError("chunk_tokens", f"returned {size!r}, expected a number of tokens")
+            raise ConnectorBrokeError("chunk_tokens", f"returned {shown(size)}, expected a number of tokens")
         return size
 
     def prepare(self, spec: RequestSpec) -> None:
@@ -166,7 +166,8 @@ class Engine:
                     self._loads.pop(name, None)
                     self.scheduler.load_failed(name)
         for name in sorted(report.finished_loads):
-            if name in self._loaded_once or report.rank in self._loads.get(name, ()):
+            over = name in self._loaded_once and name not in self.scheduler.loading
+            if over or report.rank in self._loads.get(name, ()):
                 text = f"rank {report.rank} reports the end of the load of {name!r} once more"
                 self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
             if name not in self.scheduler.loading:
@@ -299,7 +300,7 @@ class Engine:
             raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
         lacking = [name for name in ("seed", "finish", "drop") if not hasattr(control, name)]
         if lacking:
-            raise ConnectorBrokeError("chunk_control", f"is {control!r}, which has no {lacking[0]!r}")
+            raise ConnectorBrokeError("chunk_control", f"is {shown(control)}, which has no {lacking[0]!r}")
         return cast("ChunkControl", control)
 
     def _chunk_is(self, group: int, chunk: int, what: str) -> None:
@@ -327,11 +328,14 @@ class Engine:
 
     def _observer(self, rank: int) -> Callable[[TransferJob], None]:
         def observe(job: TransferJob) -> None:
+            contents: tuple[int, ...] = ()
             if job.direction is Direction.STORE:
+                memory = self._memories[rank]
                 blocks = tuple(
-                    (self.layout.groups[group].name, self._memories[rank].block_index(group, block))
+                    (self.layout.groups[group].name, memory.block_index(group, block))
                     for group, block in job.blocks
                 )
+                contents = tuple(memory.content(group, block) for group, block in job.blocks)
             else:
                 blocks = tuple(self._destination(group, block) for group, block in job.blocks)
             self.events.append(
@@ -341,6 +345,7 @@ class Engine:
                     rank=rank,
                     job=job.job_id,
                     blocks=blocks,
+                    contents=contents,
                 )
             )
 

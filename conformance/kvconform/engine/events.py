@@ -67,12 +67,16 @@ class Admitted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied(Event):
-    """A copy completed.  ``blocks`` are (group name, block index)."""
+    """A copy completed.  ``blocks`` are (group name, block index).
+
+    Of a store, ``contents`` tell whose bytes these blocks hold: see `RankMemory.content`.
+    """
 
     direction: Direction
     rank: int
     job: int
     blocks: tuple[tuple[str, int], ...]
+    contents: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         listed = ", ".join(f"({group}, {index})" for group, index in self.blocks[:12])

@@ -132,6 +132,13 @@ class RankMemory:
         position = int(position_of(slot)) if lane_of(slot) == self._lane(group, 0) else -1
         return -1 if position < 0 else position // self.layout.groups[group].block_size
 
+    def content(self, group: int, block: int) -> int:
+        """A word that tells whose bytes a block holds: it depends on all tokens up to its end.
+
+        It is the first of the block's last slot in the first layer, see `Prefix.content`.
+        """
+        return int(self._views[group][0][block, -1, 0]) & (1 << 64) - 1
+
     def group_of(self, block: int) -> int:
         """Group whose bytes an overlaid block holds, judged by its first slot; -1 for nobody's."""
         lane = lane_of(self._views[0][0][block, 0].cpu().numpy().view(np.uint64))

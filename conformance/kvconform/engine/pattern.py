@@ -80,6 +80,10 @@ class Prefix:
             table = self._tables[lane, num_words] = self._make(lane, num_words)
         return table
 
+    def content(self, lane: Lane, token: int) -> int:
+        """The first word of the slot at position ``token``."""
+        return int(self.slots(lane, 2)[token, 0])
+
     def _make(self, lane: Lane, num_words: int) -> Words:
         words = np.empty((len(self), num_words), dtype=np.uint64)
         tag = np.uint64(lane.tag)

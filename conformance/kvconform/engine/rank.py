@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvconform.engine.allocator import Allocator, num_skipped_tokens, num_unread_tokens
-from kvconform.engine.calls import ConnectorBrokeError, call, optional
+from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.requests import LiveRequest
 from kvconform.engine.transfers import Gate
@@ -128,12 +128,12 @@ class Rank:
         if answer is None:
             answer = (None, None)
         if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
-            raise ConnectorBrokeError("get_finished", f"returned {answer!r}, expected a pair of sets of request ids")
+            raise ConnectorBrokeError("get_finished", f"returned {shown(answer)}, expected a pair of sets of request ids")
         stores, loads = (self._ids(part) for part in answer)
         failed = self._call("get_block_ids_with_load_errors") or ()
         if not isinstance(failed, (set, frozenset, list, tuple)) or not all(isinstance(b, int) for b in failed):
             raise ConnectorBrokeError(
-                "get_block_ids_with_load_errors", f"returned {failed!r}, expected a set of block ids"
+                "get_block_ids_with_load_errors", f"returned {shown(failed)}, expected a set of block ids"
             )
         return StepResult(
             rank=self.memory.rank,
@@ -149,7 +149,7 @@ class Rank:
             return frozenset()
         if isinstance(part, (set, frozenset, list, tuple)) and all(isinstance(i, str) for i in part):
             return frozenset(part)
-        raise ConnectorBrokeError("get_finished", f"returned {part!r}, expected a set of request ids")
+        raise ConnectorBrokeError("get_finished", f"returned {shown(part)}, expected a set of request ids")
 
     def _call(self, name: str, *args: Any) -> Any:
         return call(name, optional(self._worker, WorkerSide, name), *args)

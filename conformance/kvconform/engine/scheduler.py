@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvconform.engine.allocator import Allocator
-from kvconform.engine.calls import ConnectorBrokeError, call, optional
+from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.events import Admitted, Answered, Broke, Computed, Ended, Event, Happened
 from kvconform.engine.rank import Plan, Work, rows_of
 from kvconform.engine.requests import LiveRequest
@@ -120,9 +120,14 @@ class Scheduler:
         appended = self.allocator.grow(request.request_id, total)
         while appended is None:
             victim = self.running[-1]
-            self._preempt(victim, draft)
-            if victim is request:
-                return
+            waiting = self._loaded_and_waiting()
+            if victim is request and waiting:
+                # Or it would give way to what cannot run before it has ended.
+                self._give_up(waiting[-1], draft)
+            else:
+                self._preempt(victim, draft)
+                if victim is request:
+                    return
             appended = self.allocator.grow(request.request_id, total)
         self._add(request, count, appended, draft)
 
@@ -186,10 +191,16 @@ class Scheduler:
         """Loaded requests can hold the whole pool while none of them can go on: one starts over."""
         if self.running or self.loading or self.kept:
             return
-        others = [other for other in self.waiting if other.request_id in self._loaded and other is not request]
+        others = [other for other in self._loaded_and_waiting() if other is not request]
         if not others:
             raise AssertionError(f"the pool is too small for {request.request_id} alone")
-        victim = others[-1]
+        self._give_up(others[-1], draft)
+
+    def _loaded_and_waiting(self) -> list[LiveRequest]:
+        return [request for request in self.waiting if request.request_id in self._loaded]
+
+    def _give_up(self, victim: LiveRequest, draft: _Draft) -> None:
+        """A loaded request that has not run gives its blocks back and starts over."""
         name = victim.request_id
         self._loaded.discard(name)
         self.allocator.free(name)
@@ -202,11 +213,11 @@ class Scheduler:
         method = "get_num_new_matched_tokens"
         answer = self.call(method, request, local)
         if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
-            raise ConnectorBrokeError(method, f"returned {answer!r}, expected (tokens or None, is_async)")
+            raise ConnectorBrokeError(method, f"returned {shown(answer)}, expected (tokens or None, is_async)")
         tokens, is_async = answer
         whole = isinstance(tokens, int) and not isinstance(tokens, bool)
         if tokens is not None and not whole:
-            raise ConnectorBrokeError(method, f"returned {tokens!r} tokens, expected a whole number or None")
+            raise ConnectorBrokeError(method, f"returned {shown(tokens)} tokens, expected a whole number or None")
         self._record(
             Answered(
                 step=self.number,
@@ -220,7 +231,9 @@ class Scheduler:
         if tokens:
             boundary = local + tokens
             last = request.num_tokens - 1
-            ends = boundary % self.layout.hash_block == 0 or boundary == last
+            step = self.layout.hash_block
+            short = boundary == last and request.num_tokens % step == 0
+            ends = boundary % step == 0 or short
             if tokens < 0 or boundary > request.num_tokens or not ends:
                 raise ConnectorBrokeError(
                     method,
@@ -306,7 +319,7 @@ class Scheduler:
         request.status = status
         answer = self.call("request_finished", request, self.allocator.holding(name).table())
         if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
-            raise ConnectorBrokeError("request_finished", f"returned {answer!r}, expected (keep blocks, params or None)")
+            raise ConnectorBrokeError("request_finished", f"returned {shown(answer)}, expected (keep blocks, params or None)")
         self._finished.add(name)
         self._record(Ended(step=self.number, request=name, num_tokens=request.num_tokens))
         if answer[0]:

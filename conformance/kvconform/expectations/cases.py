@@ -55,14 +55,26 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSpace:
-    """The whole of the matrices that a run has loaded, whichever of their cases it selects."""
+    """The whole of the matrices that a run has loaded, whichever of their cases it selects.
+
+    Of ``partial`` matrices it has not all cases that their files ask for.
+    """
 
     _rows: Mapping[str, _Rows] = field(repr=False)
+    partial: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, rows: Mapping[str, Sequence[str]]) -> CaseSpace:
+    def of(
+        cls, rows: Mapping[str, Sequence[str]], *, partial: Iterable[str] = ()
+    ) -> CaseSpace:
         """The space of these row ids, by the name of their matrix."""
-        return cls(_rows={name: _Rows.of(ids) for name, ids in rows.items()})
+        return cls(
+            _rows={name: _Rows.of(ids) for name, ids in rows.items()}, partial=frozenset(partial)
+        )
+
+    def is_partial(self, pattern: Pattern) -> bool:
+        """Whether a case that the pattern means may be one that was left out."""
+        return any(pattern.names(name) for name in self.partial)
 
     @property
     def matrices(self) -> tuple[str, ...]:

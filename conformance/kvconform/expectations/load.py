@@ -34,7 +34,8 @@ def load_expectations(
     """What the files at ``paths`` expect of the cases of ``space``.
 
     ``version`` is the connector's: without it (None) conditions on versions are not judged, only
-    read.  An entry about a matrix that is not in ``space`` is inactive; if no shipped matrix has
+    read.  An entry about a matrix that is not in ``space``, or about cases
+    of one that is there in part, is inactive; if no shipped matrix has
     that name either, a warning says so, and with ``strict`` it is a problem.  Raises
     `ExpectationsError` with everything that is wrong with all files.
     """
@@ -89,6 +90,8 @@ class _Checking:
         cases = tuple(self._space.match(entry.pattern))
         if cases:
             return cases
+        if self._space.is_partial(entry.pattern):
+            return ()
         if self._space.loaded(entry.pattern):
             message, hint = self._space.explain(entry.pattern)
             self._tell(entry, message, hint, "case")

@@ -11,9 +11,9 @@ from itertools import combinations
 from kvconform.expectations.judge import failing_clauses
 from kvconform.expectations.pattern import ANY, Pattern
 from kvconform.matrix.scalars import ScalarError, read_plain
+from kvconform.results.failure import connector_title
 from kvconform.results.journal import Journal
 from kvconform.results.record import CaseRecord, Outcome
-from kvconform.results.summary import connector_title
 
 MOST_COMPONENTS = 4
 """A pattern with more says less than the ids of its cases."""

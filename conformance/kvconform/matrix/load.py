@@ -13,41 +13,52 @@ from kvconform import resources
 from kvconform.contract.clauses import CHECKS, CLAUSES
 from kvconform.matrix import meaning, selection
 from kvconform.matrix.axes import read_space
+from kvconform.matrix.choice import Choice, Chooser
+from kvconform.matrix.constraints import read_constraints
 from kvconform.matrix.document import Document, Unreadable, read_document
+from kvconform.matrix.lock import LockError, LockState, read_lock
 from kvconform.matrix.model import Header, Matrix, Row
 from kvconform.matrix.paths import LAYOUTS, display
+from kvconform.matrix.plan import OWN, Level, Plan
 from kvconform.matrix.problems import MatrixError, Problem, shown, suggest
 from kvconform.matrix.report import Report, TooManyProblemsError
 from kvconform.matrix.rules import Rules
 from kvconform.matrix.scenario import Scenario, ScenarioError, ScenarioNotFoundError, load_scenario
-from kvconform.matrix.space import Point, Space
+from kvconform.matrix.space import Space
 from kvconform.ports import Capability
 
 _LEVELS = 4
 """How far above a matrix its folder of layouts is looked for."""
 
-_ROWS_NEED = frozenset({"layout", "engine", "given", "axes", "zip", "exclude", "select", "expect"})
+_ROWS_NEED = frozenset(
+    {"layout", "engine", "given", "axes", "zip", "exclude", "implies", "select", "expect"}
+)
 
 
-def load_matrix(path: str | Path, *, templates: Iterable[str | Path] = ()) -> Matrix:
+def load_matrix(
+    path: str | Path, *, templates: Iterable[str | Path] = (), plan: Plan = OWN
+) -> Matrix:
     """The matrix in ``path``; ``templates`` are folders whose scenarios win over the shipped ones.
 
     Raises `MatrixError` with everything that is wrong with the file.
     """
-    return _Loading(Path(path), templates).run()
+    return _Loading(Path(path), templates, plan).run()
 
 
 def load_matrices(
-    paths: Iterable[str | Path], *, templates: Iterable[str | Path] = ()
+    paths: Iterable[str | Path], *, templates: Iterable[str | Path] = (), plan: Plan = OWN
 ) -> list[Matrix]:
-    """All matrices in ``paths``; raises one `MatrixError` for all files, duplicate names included."""
+    """The matrices in ``paths`` that ``plan`` takes.
+
+    Raises one `MatrixError` for all files, duplicate names included.
+    """
     folders = list(templates)
     problems: list[Problem] = []
     matrices: list[Matrix] = []
     first: dict[str, Matrix] = {}
     for path in paths:
         try:
-            matrix = load_matrix(path, templates=folders)
+            matrix = load_matrix(path, templates=folders, plan=plan)
         except MatrixError as error:
             problems += error.problems
             continue
@@ -66,7 +77,7 @@ def load_matrices(
         matrices.append(matrix)
     if problems:
         raise MatrixError(problems)
-    return matrices
+    return [matrix for matrix in matrices if plan.level is not Level.SMOKE or matrix.smoke]
 
 
 @cache
@@ -85,8 +96,9 @@ def _rules(pointer: str = "") -> Rules:
 class _Loading:
     """The steps of loading one file; each adds to the report what it finds."""
 
-    def __init__(self, path: Path, templates: Iterable[str | Path]) -> None:
+    def __init__(self, path: Path, templates: Iterable[str | Path], plan: Plan) -> None:
         self.path = path
+        self.plan = plan
         self.templates = list(templates)
         self.document: Document = read_document(path, display(path))
         self.report = Report(self.document)
@@ -187,10 +199,12 @@ class _Loading:
         if len(report.problems) > before:
             pins, valid = [], False
         known = self._check_references(data, space)
-        points = selection.select_points(data, space, report)
-        if not known or layout is None or not points:
+        choice = self._choose(data, space)
+        if not known or layout is None or choice is None:
             return None
-        rows, points = self._select(data, space, points)
+        points = choice.points
+        line = report.line_of_key(("axes",) if data.get("axes") else ("name",))
+        rows = space.rows(points, line, choice.fresh)
         decided = selection.first_matches(pins, points, report)
         under_check = meaning.Rows(space=space, points=points, ids=[row.id for row in rows])
         right = meaning.check_values(
@@ -219,14 +233,14 @@ class _Loading:
             "given": given,
             "pins": [pin.data for pin in pins],
         }
-        return self._matrix(data, space, rows, document)
+        return self._matrix(data, space, rows, document, choice)
 
     def _check_references(self, data: dict[str, Any], space: Space) -> bool:
         """Whether every reference names an axis; unused axes are told too."""
         expect = data.get("expect", {})
         all_pins: Sequence[Any] = expect["pins"] if isinstance(expect, dict) and expect else ()
         used = {name for pin in all_pins for name in pin.get("when", {})}
-        for exclude in data.get("exclude", []):
+        for exclude in (*data.get("exclude", []), *data.get("implies", [])):
             used.update(exclude["when"], exclude.get("then", {}))
         sections: dict[tuple[str | int, ...], Any] = {
             (key,): data[key] for key in ("layout", "engine", "given") if key in data
@@ -239,18 +253,30 @@ class _Loading:
             used.update(axis.name for axis in space.axes)
         return meaning.check_references(sections, used, space, self.report)
 
-    def _select(
-        self, data: dict[str, Any], space: Space, points: list[Point]
-    ) -> tuple[list[Row], list[Point]]:
-        line = self.report.line_of_key(("axes",) if data.get("axes") else ("name",))
-        rows = space.rows(points, line)
-        chosen = selection.select_sample(data, [row.id for row in rows], self.report)
-        if len(chosen) == len(rows):
-            return rows, points
-        return [rows[at] for at in chosen], [points[at] for at in chosen]
+    def _choose(self, data: dict[str, Any], space: Space) -> Choice | None:
+        constraints = read_constraints(data, space, self.report)
+        if constraints is None:
+            return None
+        chooser = Chooser(
+            name=data["name"], space=space, constraints=constraints, report=self.report
+        )
+        lock = None
+        if self.plan.is_own:
+            try:
+                found = read_lock(self.path, data["name"])
+            except LockError as error:
+                self.report.add(("select",), str(error), key="select" in data)
+                return None
+            lock = (None, LockState.MISSING) if self.plan.relock else found
+        return chooser.choose(self.plan.selection(data.get("select", "all")), lock)
 
     def _matrix(
-        self, data: dict[str, Any], space: Space, rows: list[Row], document: dict[str, Any]
+        self,
+        data: dict[str, Any],
+        space: Space,
+        rows: list[Row],
+        document: dict[str, Any],
+        choice: Choice,
     ) -> Matrix:
         header = Header(
             name=data["name"],
@@ -263,7 +289,15 @@ class _Loading:
             axes=tuple(axis.name for axis in space.axes),
             document=document,
         )
-        return Matrix(header=header, axes=space.axes, rows=tuple(rows), path=self.path)
+        return Matrix(
+            header=header,
+            axes=space.axes,
+            rows=tuple(rows),
+            path=self.path,
+            choice=choice,
+            smoke="level" in data,
+            partial=not self.plan.is_own,
+        )
 
 
 def _texts(value: Any) -> list[tuple[int, str]]:

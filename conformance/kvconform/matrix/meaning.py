@@ -14,6 +14,7 @@ from kvconform.matrix.report import Report
 from kvconform.matrix.rules import Rules, describe, label
 from kvconform.matrix.selection import PinSpec
 from kvconform.matrix.space import Point, Space
+from kvconform.matrix.traces import check_trace
 from kvconform.ports import LayoutError
 
 _POSITIONS = ("needed_at", "left_of", "boundary", "length")
@@ -136,6 +137,7 @@ def check_given(
 ) -> None:
     """What a schema cannot see: positions inside the prompt, and names of groups."""
     _check_prompt(given, rows, report)
+    check_trace(given, groups, rows, report)
     for path, value in _chunks(given.get("chunks"), ("given", "chunks")):
         for values, hint in rows.variants(value):
             for inner, name in _group_names(substitute(value, values), path):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from kvconform import MATRIX_FORMAT
 from kvconform.case import Case
 from kvconform.matrix.references import substitute
 from kvconform.ports import Group, GroupKind, KvconformError, Layout, Scheduling
+
+if TYPE_CHECKING:
+    from kvconform.matrix.choice import Choice  # it is made of rows itself
 
 ONLY = "only"
 """Id of the row of a matrix without axes (or with every axis at its default)."""
@@ -62,11 +65,15 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row: ``id`` is the part in brackets, ``values`` go by axis name in declared order."""
+    """One row: ``id`` is the part in brackets, ``values`` go by axis name in declared order.
+
+    ``fresh`` says how many tuples it was the first to hold, 0 where nobody counted.
+    """
 
     id: str
     values: dict[str, Any]
     line: int
+    fresh: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +142,25 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """A valid matrix: every row of it can be built into a case."""
+    """A valid matrix: every row of it can be built into a case.
+
+    ``choice`` says how the rows were chosen.  If a case of a ``smoke`` one fails, no other is run.
+    A ``partial`` one has other or fewer rows than the file asks for.
+    """
 
     header: Header
     axes: tuple[Axis, ...]
     rows: tuple[Row, ...]
     path: Path
+    choice: Choice
+    smoke: bool = False
+    partial: bool = False
+
+    def only(self, positions: Sequence[int]) -> Matrix:
+        """The same with the rows at these positions."""
+        rows = tuple(self.rows[at] for at in positions)
+        partial = self.partial or len(rows) < len(self.rows)
+        return replace(self, rows=rows, choice=self.choice.only(positions), partial=partial)
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The ``exclude``, ``select`` and ``expect`` sections: which rows run, and what is pinned for them."""
+"""Sets of axis values in a matrix, and the ``expect`` section: what is pinned for which rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kvconform.matrix.problems import shown, suggest
 from kvconform.matrix.references import Path
 from kvconform.matrix.report import Report
 from kvconform.matrix.rules import describe
-from kvconform.matrix.space import MAX_ROWS, Condition, Point, Space, holds, sample
+from kvconform.matrix.space import Condition, Point, Space, holds
 
 Positions = Mapping[str, tuple[int, ...]]
 
@@ -60,59 +60,6 @@ def _nearest_value(value: Any, axis: Axis) -> str:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def select_points(data: Mapping[str, Any], space: Space, report: Report) -> list[Point]:
-    """The combinations that are not excluded, in product order; empty if that was reported."""
-    if space.size > MAX_ROWS:
-        sizes = " x ".join(str(len(factor.entries)) for factor in space.factors)
-        report.add(
-            ("axes",),
-            f"the axes make {space.size:,} rows ({sizes}); at most {MAX_ROWS:,} are read",
-            "fewer values, or several matrices",
-            key=True,
-        )
-        return []
-    conditions = _read_excludes(data.get("exclude", []), space, report)
-    if conditions is None:
-        return []
-    points = [point for point in space.points() if not any(holds(c, point) for c in conditions)]
-    if not points:
-        count = len(conditions)
-        what = "the exclude removes" if count == 1 else f"the {count} excludes remove"
-        report.add(("exclude",), f"no row is left: {what} all {space.size:,} rows", key=True)
-    return points
-
-
-def _read_excludes(excludes: Sequence[Any], space: Space, report: Report) -> list[Condition] | None:
-    before = len(report.problems)
-    conditions = []
-    for at, exclude in enumerate(excludes):
-        sets = [
-            read_sets(exclude[key], ("exclude", at, key), space, report)
-            for key in ("when", "then")
-            if key in exclude
-        ]
-        condition = space.condition(sets)
-        conditions.append(condition)
-        if len(report.problems) == before and any(not entries for _, entries in condition):
-            report.add(("exclude", at), "this exclude removes no row")
-    return conditions if len(report.problems) == before else None
-
-
-def select_sample(data: Mapping[str, Any], ids: Sequence[str], report: Report) -> list[int]:
-    """Positions of the rows that ``select`` chooses, in order."""
-    select = data.get("select", "all")
-    if isinstance(select, str):
-        return list(range(len(ids)))
-    count = select["sample"]
-    if count > len(ids):
-        report.add(
-            ("select", "sample"),
-            f"a sample of {count:,} rows was asked for and there are {len(ids):,}",
-            "write 'select: all'",
-        )
-    return sample(ids, count, select["seed"])
 
 
 def read_pins(data: Mapping[str, Any], space: Space, report: Report) -> list[PinSpec]:

@@ -44,6 +44,58 @@ class Space:
         """Number of combinations before anything is excluded."""
         return prod(len(factor.entries) for factor in self.factors)
 
+    def factor_names(self) -> tuple[str, ...]:
+        """Names of the factors: those of their axes, joined by ``+``."""
+        return tuple(
+            "+".join(self.axes[axis].name for axis in factor.axes) for factor in self.factors
+        )
+
+    def factor_of(self) -> dict[str, int]:
+        """Position of the factor of each axis, by the axis's name."""
+        return {
+            self.axes[axis].name: at for at, factor in enumerate(self.factors) for axis in factor.axes
+        }
+
+    def point(self, values: Mapping[str, int]) -> Point | None:
+        """The point with these value positions by axis name; None if a ``zip`` has no such entry."""
+        point = []
+        for factor in self.factors:
+            entry = tuple(values[self.axes[axis].name] for axis in factor.axes)
+            if entry not in factor.entries:
+                return None
+            point.append(factor.entries.index(entry))
+        return tuple(point)
+
+    def key(self, point: Point) -> str:
+        """A name of the point with every axis in it, defaults included."""
+        labels = {}
+        for factor, at in zip(self.factors, point, strict=True):
+            for axis, value in zip(factor.axes, factor.entries[at], strict=True):
+                labels[axis] = f"{self.axes[axis].id}.{self.axes[axis].labels[value]}"
+        return "-".join(labels[axis] for axis in sorted(labels))
+
+    def parse(self, key: str) -> Point | None:
+        """The point of a key that may be older than the axes; None if there is none any more.
+
+        Axes that have gone are passed over; one that came later takes its default.
+        """
+        said = dict(token.partition(".")[::2] for token in key.split("-"))
+        values: dict[str, int] = {}
+        for axis in self.axes:
+            label = said.get(axis.id)
+            if label in axis.labels:
+                values[axis.name] = axis.labels.index(label)
+            elif label is None and axis.default is not None:
+                values[axis.name] = axis.default
+            else:
+                return None
+        return self.point(values)
+
+    def described(self) -> list[Any]:
+        """Plain data that changes with every axis, label, default and combination."""
+        axes = [[axis.id, list(axis.labels), axis.default] for axis in self.axes]
+        return [axes, [[list(f.axes), [list(e) for e in f.entries]] for f in self.factors]]
+
     def points(self) -> Iterable[Point]:
         """Every combination, in product order."""
         return product(*(range(len(factor.entries)) for factor in self.factors))
@@ -71,8 +123,9 @@ class Space:
                 result.append((at, entries))
         return tuple(result)
 
-    def rows(self, points: Sequence[Point], line: int) -> list[Row]:
+    def rows(self, points: Sequence[Point], line: int, fresh: Sequence[int] = ()) -> list[Row]:
         """The rows of ``points``; ``line`` is where the matrix declares them."""
+        fresh = fresh or (0,) * len(points)
         if not self.axes:
             return [Row(id=ONLY, values={}, line=line) for _ in points]
         tables = [
@@ -93,7 +146,7 @@ class Space:
         order = [axis for factor in self.factors for axis in factor.axes]
         shuffled = order != sorted(order)
         rows = []
-        for point in points:
+        for point, first in zip(points, fresh, strict=True):
             cells = [cell for table, at in zip(tables, point, strict=True) for cell in table[at]]
             if shuffled:
                 cells.sort(key=lambda cell: cell[0])
@@ -102,6 +155,7 @@ class Space:
                     id="-".join([cell[3] for cell in cells if cell[3] is not None]) or ONLY,
                     values={cell[1]: cell[2] for cell in cells},
                     line=line,
+                    fresh=first,
                 )
             )
         return rows

@@ -172,7 +172,12 @@ the run with its message.
 
 
 class Provider(Protocol):
-    """An entry point of ``kvconform.connectors``: turns NAME:ARG into a factory."""
+    """An entry point of ``kvconform.connectors``: turns NAME:ARG into a factory.
+
+    It may have a method ``canonical(argument)``, which spells an argument as records are to have
+    it, and a method ``recognizes(found)``, True for an object that only ``NAME:module:object``
+    makes a connector of: who names it without NAME is told.
+    """
 
     def factory(self, argument: str) -> ConnectorFactory:
         """The factory for ``argument`` (empty if none was given)."""

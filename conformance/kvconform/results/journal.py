@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from kvconform import CONTRACT_REVISION, RECORDS_FORMAT, __version__
+from kvconform.matrix.tuples import Held
 from kvconform.ports import KvconformError
 from kvconform.results.record import CaseRecord, Outcome
 
@@ -31,7 +32,7 @@ class RunHeader:
     ``cases`` is the number of cases that are to run.  ``options`` are the user's own settings of
     the connector, ``templates`` the folders of templates beside the shipped ones, ``expect`` the
     files of expectations.  ``matrices`` are the numbers of all cases of each matrix, selected
-    or not.
+    or not, ``tuples`` what these cases hold together.
     """
 
     connector: str
@@ -43,6 +44,7 @@ class RunHeader:
     templates: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
     matrices: Mapping[str, int] = field(default_factory=dict)
+    tuples: tuple[Held, ...] = ()
     kvconform: str = __version__
     contract: int = CONTRACT_REVISION
     format: int = RECORDS_FORMAT
@@ -61,6 +63,7 @@ class RunHeader:
         known = {key: data[key] for key in cls.__dataclass_fields__ if key in data}
         for key in ("templates", "expect"):
             known[key] = tuple(known.get(key, ()))
+        known["tuples"] = tuple(Held(**one) for one in known.get("tuples", ()))
         return cls(**known)
 
 

@@ -7,13 +7,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 
+from kvconform.results.failure import bad_checks, connector_title, describe_failure
 from kvconform.results.journal import Journal
 from kvconform.results.record import CaseRecord, Outcome
-from kvconform.results.summary import (
-    bad_checks,
-    connector_title,
-    describe_failure,
-)
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -34,6 +34,8 @@ class CheckResult:
 
     ``expected`` and ``got`` are short texts; ``detail`` says where: the first differing
     (group, layer, token, byte) and whose bytes were found there, or an exception's text.
+    ``event`` is the position in the record's trace of the event that was wrong, None where it is
+    no single one.  ``more`` are the further failures of the check, in words.
     """
 
     check: str
@@ -42,6 +44,14 @@ class CheckResult:
     expected: str = ""
     got: str = ""
     detail: str = ""
+    event: int | None = None
+    more: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> CheckResult:
+        """The result that a record's line has; raises KeyError, TypeError or ValueError."""
+        read = {"outcome": Outcome(data["outcome"]), "more": tuple(data.get("more", ()))}
+        return cls(**{**data, **read})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +72,8 @@ class CaseRecord:
     seconds: float = 0.0
     trace: tuple[str, ...] = ()
     """The engine's events in words, oldest first (kept for bad outcomes)."""
+    stack: tuple[str, ...] = ()
+    """Where the process was when it hung or crashed, innermost call first."""
     expectations: tuple[str, ...] = ()
     """Entries (``file:line``) that speak of the case and had a part in its outcome or reason."""
 
@@ -72,12 +84,9 @@ class CaseRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> CaseRecord:
         """The record of a line; raises KeyError, TypeError or ValueError if it is none."""
-        checks = tuple(
-            CheckResult(**{**check, "outcome": Outcome(check["outcome"])})
-            for check in data["checks"]
-        )
+        checks = tuple(CheckResult.from_json(check) for check in data["checks"])
         rest = {k: v for k, v in data.items() if k not in {"event", "checks", "outcome"}}
-        for key in ("clauses", "trace", "expectations"):
+        for key in ("clauses", "trace", "stack", "expectations"):
             rest[key] = tuple(rest.get(key, ()))
         return cls(checks=checks, outcome=Outcome(data["outcome"]), **rest)
 

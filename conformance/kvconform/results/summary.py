@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from kvconform.contract.clauses import CLAUSES
-from kvconform.resources import matrix_dir
+from kvconform.results.cause import cause, generalized
+from kvconform.results.failure import bad_checks, connector_title, describe_failure
 from kvconform.results.journal import Journal, RunHeader
-from kvconform.results.record import CaseRecord, CheckResult, Outcome
+from kvconform.results.record import CaseRecord, Outcome
+
+"""How a listing names a matrix, too."""
 
 IN_FULL = 5
 """So many failures are shown in full; the others are counted by cause."""
-
-TRACE_EVENTS = 12
-"""So many of the engine's last events are shown with a failure."""
 
 _WORDS = {
     Outcome.PASS: "passed",
@@ -33,13 +31,21 @@ _ALWAYS = (Outcome.PASS, Outcome.FAIL, Outcome.NOT_APPLICABLE, Outcome.UNTESTABL
 _COLUMNS = (Outcome.PASS, Outcome.FAIL, Outcome.NOT_APPLICABLE, Outcome.UNTESTABLE)
 
 
-def summarize(journal: Journal, *, in_full: int = IN_FULL) -> str:
-    """The whole summary, without a newline at its end; the closing line stands alone."""
+def summarize(
+    journal: Journal, *, in_full: int = IN_FULL, blamed: Sequence[tuple[str, str]] = ()
+) -> str:
+    """The whole summary, without a newline at its end; the closing line stands alone.
+
+    ``in_full`` failures are shown in full; if that is enough for every case of the run, so are
+    their traces.  ``blamed`` are groups of failures, each with what its cases have in common.
+    """
     records = list(journal.records.values())
     parts = [
         _tested(journal.header),
         _clause_table(records),
+        _held(journal.header),
         *_failures(journal, records, in_full),
+        _blamed(blamed),
         _unexpected(records),
         _errors(records),
         _expected(records),
@@ -48,6 +54,22 @@ def summarize(journal: Journal, *, in_full: int = IN_FULL) -> str:
         _warnings(journal),
     ]
     return "\n\n".join([*(part for part in parts if part), closing_line(journal)])
+
+
+def _held(header: RunHeader | None) -> str:
+    """What the cases hold of all that their axes allow."""
+    names = {2: "pairs", 3: "triples"}
+    told = [
+        f"{names.get(one.strength, str(one.strength))} {one.held:,} of {one.valid:,}"
+        for one in (header.tuples if header is not None else ())
+    ]
+    return f"axis values held together by the cases: {', '.join(told)}" if told else ""
+
+
+def _blamed(groups: Sequence[tuple[str, str]]) -> str:
+    """The axis values that failing cases have and passing ones do not."""
+    lines = [f"  {name}\n    {sentence}" for name, sentence in groups]
+    return "\n".join(["axes to blame", *lines]) if lines else ""
 
 
 def closing_line(journal: Journal) -> str:
@@ -63,13 +85,6 @@ def closing_line(journal: Journal) -> str:
     return f"kvconform: {', '.join(told)}"
 
 
-def connector_title(header: RunHeader | None) -> str:
-    """``reference 0.1.0``: the connector with its version, if it says one."""
-    if header is None:
-        return "(no header)"
-    return f"{header.connector} {header.connector_version}".rstrip()
-
-
 def _tested(header: RunHeader | None) -> str:
     if header is None:
         return ""
@@ -77,99 +92,6 @@ def _tested(header: RunHeader | None) -> str:
         f"connector {connector_title(header)}, engine {header.engine}, device {header.device}, "
         f"contract revision {header.contract}"
     )
-
-
-def matrix_argument(source: str) -> str:
-    """What to type for the matrix of ``source`` (file:line): shipped ones by their bare name."""
-    named = Path(source.rpartition(":")[0] or source)
-    file = next((path for path in (named, matrix_dir() / named) if path.exists()), named)
-    for base, suffix in ((matrix_dir(), False), (Path.cwd(), True)):
-        try:
-            inside = file.resolve().relative_to(base.resolve())
-        except ValueError:
-            continue
-        return (inside if suffix else inside.with_suffix("")).as_posix()
-    return str(file)
-
-
-def reproduction(record: CaseRecord, header: RunHeader | None) -> str:
-    """The command line that runs exactly this case again."""
-    words = ["kvconform", "run", matrix_argument(record.source)]
-    if header is not None:
-        words += ["--connector", header.connector]
-        if header.device != "cpu":
-            words += ["--device", header.device]
-        for key, value in header.options.items():
-            words += ["--connector-config", f"{key}={value}"]
-        for folder in header.templates:
-            words += ["--templates", folder]
-        for file in header.expect:
-            words += ["--expect", file]
-    return shlex.join([*words, "--case", record.case])
-
-
-def bad_checks(record: CaseRecord) -> list[CheckResult]:
-    """The checks that made the case what it is: failed ones first, then untestable ones."""
-    return [
-        check
-        for outcome in (Outcome.FAIL, Outcome.UNTESTABLE, Outcome.ERROR)
-        for check in record.checks
-        if check.outcome is outcome
-    ]
-
-
-def cause(check: CheckResult) -> str:
-    """A check's answer with its numbers taken out, so that equal causes can be counted."""
-    lines = (check.got or check.detail).strip().splitlines()
-    return re.sub(r"\d+", "#", lines[0]) if lines else "no detail"
-
-
-def describe_failure(
-    record: CaseRecord, header: RunHeader | None, *, events: int = TRACE_EVENTS
-) -> str:
-    """One failed case in full: clause, expected, got, where, trace and how to see it again."""
-    lines = [_field("connector", connector_title(header))]
-    for check in bad_checks(record):
-        clause = CLAUSES.get(check.clause)
-        sentence = f"{clause.text} ({clause.severity.value})" if clause else ""
-        lines.append(_field(check.clause, sentence))
-        word = "" if check.outcome is Outcome.FAIL else f" ({check.outcome.value})"
-        lines.append(_field("check", check.check + word))
-        lines += [
-            _field(name, text)
-            for name, text in (
-                ("expected", check.expected),
-                ("got", check.got),
-                ("detail", check.detail),
-            )
-            if text
-        ]
-    if record.reason:
-        lines.append(_field("reason", record.reason))
-    if record.trace:
-        shown = record.trace[-events:]
-        left_out = len(record.trace) - len(shown)
-        first = [f"({left_out} earlier events)"] if left_out else []
-        lines.append(_field("trace", "\n".join([*first, *shown])))
-    if record.axes:
-        lines.append(_field("axes", _axes(record.axes)))
-    lines.append(_field("matrix", record.source))
-    lines.append(_field("reproduce", reproduction(record, header)))
-    return "\n".join(lines)
-
-
-def _field(name: str, text: str) -> str:
-    first, *rest = text.splitlines() or [""]
-    lines = [f"  {name:<10} {first}".rstrip(), *(f"  {'':<10} {line}".rstrip() for line in rest)]
-    return "\n".join(lines)
-
-
-def _axes(axes: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={_value(value)}" for name, value in axes.items())
-
-
-def _value(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _clause_table(records: Sequence[CaseRecord]) -> str:
@@ -224,9 +146,10 @@ def _failures(journal: Journal, records: Sequence[CaseRecord], in_full: int) -> 
     bad = [
         record for record in records if record.outcome.is_bad and record.outcome not in elsewhere
     ]
+    whole = in_full >= len(records)
     for number, record in enumerate(bad[:in_full], start=1):
         head = f"failure {number} of {len(bad)}: {record.case}"
-        yield f"{head}\n{describe_failure(record, journal.header)}"
+        yield f"{head}\n{describe_failure(record, journal.header, whole=whole)}"
     rest = bad[in_full:]
     if rest:
         causes = Counter(_key(record) for record in rest)
@@ -240,7 +163,7 @@ def _failures(journal: Journal, records: Sequence[CaseRecord], in_full: int) -> 
 def _key(record: CaseRecord) -> tuple[str, str, str]:
     checks = bad_checks(record)
     if not checks:
-        return "", record.outcome.value, record.reason or "no check says why"
+        return "", record.outcome.value, generalized(record.reason) or "no check says why"
     return checks[0].clause, checks[0].check, cause(checks[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import re
@@ -22,19 +23,21 @@ _SHOWN_LINES = 25
 class Child:
     """A pytest process in a session of its own, so that all of it can be ended at once.
 
-    Its output goes to ``log``, or to the terminal if ``log`` is None.
+    Its output goes to ``log``.  If it is ``shown``, what pytest says goes to the terminal, and the
+    log, in which a crash leaves its stack, is passed on by `echo`.
     """
 
-    def __init__(self, arguments: Sequence[str], log: Path | None) -> None:
+    def __init__(self, arguments: Sequence[str], log: Path, *, shown: bool = False) -> None:
         self._log = log
-        self._log_start = log.stat().st_size if log is not None and log.exists() else 0
-        with contextlib.ExitStack() as stack:
-            output = None if log is None else stack.enter_context(log.open("ab"))
+        self._shown = shown
+        self._log_start = self._echoed = log.stat().st_size if log.exists() else 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        with log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 [sys.executable, "-m", "pytest", *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=None if output is None else subprocess.STDOUT,
+                stdout=None if shown else output,
+                stderr=output,
                 start_new_session=True,
                 env={**os.environ, PARENT: str(os.getpid())},
             )
@@ -73,15 +76,25 @@ class Child:
             return f"signal {-status}"
 
     def output(self) -> str:
-        """What it wrote, if its output was kept."""
-        if self._log is None:
-            return ""
+        """What it wrote into its log."""
+        return self._log_from(self._log_start).decode("utf-8", errors="replace")
+
+    def echo(self) -> None:
+        """Pass on what came into the log since the last call, if it is shown."""
+        if self._shown:
+            data = self._log_from(self._echoed)
+            self._echoed += len(data)
+            sys.stderr.write(self._decoder.decode(data))
+
+    def _log_from(self, start: int) -> bytes:
         with self._log.open("rb") as stream:
-            stream.seek(self._log_start)
-            return stream.read().decode("utf-8", errors="replace")
+            stream.seek(start)
+            return stream.read()
 
     def complaint(self) -> str:
-        """The part of its output that says why it could not start, for the user."""
+        """The part of its output that says why it could not start, unless the user has seen it."""
+        if self._shown:
+            return ""
         text = self.output()
         for pattern in (r"^.*: error: (.*)$", r"^ERROR: (.*)$"):
             told = re.findall(pattern, text, flags=re.MULTILINE)

@@ -43,25 +43,33 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseIndex:
-    """The cases of some matrices by id, each built only when it is asked for."""
+    """The cases of some matrices by id, each built only when it is asked for.
+
+    ``smoke`` are the ids of those that tell whether any other is worth running.
+    """
 
     matrices: Mapping[str, Matrix]
     rows: Mapping[str, tuple[str, int]] = field(repr=False)
+    smoke: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, matrices: Sequence[Matrix]) -> CaseIndex:
         """Index of all rows of ``matrices``, in their order."""
+        smoky = {matrix.name for matrix in matrices if matrix.smoke}
         rows = {
             f"{matrix.name}[{row.id}]": (matrix.name, at)
             for matrix in matrices
             for at, row in enumerate(matrix.rows)
         }
-        return cls(matrices={matrix.name: matrix for matrix in matrices}, rows=rows)
+        smoke = tuple(case for case in rows if case.partition("[")[0] in smoky)
+        by_name = {matrix.name: matrix for matrix in matrices}
+        return cls(matrices=by_name, rows=rows, smoke=smoke)
 
     def space(self) -> CaseSpace:
         """All rows, as patterns find them."""
         return CaseSpace.of(
-            {name: [row.id for row in matrix.rows] for name, matrix in self.matrices.items()}
+            {name: [row.id for row in matrix.rows] for name, matrix in self.matrices.items()},
+            partial=[name for name, matrix in self.matrices.items() if matrix.partial],
         )
 
     def case(self, case_id: str) -> Case:

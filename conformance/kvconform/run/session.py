@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,10 @@ from threading import current_thread, main_thread
 from types import FrameType
 
 from kvconform import CONTRACT_REVISION
+from kvconform.connector_config import read_settings, written
 from kvconform.expectations import load_expectations
 from kvconform.matrix import Matrix
+from kvconform.matrix.tuples import count_tuples
 from kvconform.ports import KvconformError
 from kvconform.render import render
 from kvconform.results.journal import Journal, RecordsWriter, forget_event, read_records
@@ -63,14 +66,13 @@ def run(
     known = load_expectations(request.expect, index.space())
     with tempfile.TemporaryDirectory(prefix="kvconform-") as temporary, _terminable():
         folder = Path(temporary) / "cases"
-        render(matrices, folder, templates=request.templates)
+        render(matrices, folder, templates=request.templates, tuples=count_tuples(matrices))
         records = (request.records or Path(temporary) / "records.jsonl").absolute()
         _prepare(records, request, index, progress)
-        log = None if request.show_output else Path(temporary) / "output.txt"
         supervisor = Supervisor(
             request,
             index,
-            Places(folder=folder, records=records, log=log),
+            Places(folder=folder, records=records, log=Path(temporary) / "output.txt"),
             Watcher(progress=progress, cancelled=cancelled, expected=known),
         )
         try:
@@ -115,6 +117,8 @@ def _prepare(records: Path, request: RunRequest, index: CaseIndex, progress: Pro
             f"{records} holds records of connector {header.connector!r}, "
             f"not of {request.connector!r}; name another file"
         )
+    if header is not None:
+        _refuse_other_settings(records, header.options, read_settings(request.connector_config))
     if header is not None and header.contract != CONTRACT_REVISION:
         raise ResumeError(
             f"{records} holds records by revision {header.contract} of the contract, and this "
@@ -127,6 +131,22 @@ def _prepare(records: Path, request: RunRequest, index: CaseIndex, progress: Pro
             f"{foreign[0]!r}; name another file, or the matrices of that run"
         )
     _forget_changed(records, journal, index, progress)
+
+
+def _refuse_other_settings(
+    records: Path, recorded: Mapping[str, object], asked: Mapping[str, object]
+) -> None:
+    """Verdicts on one connector with different settings never mix."""
+    if sorted(written(recorded)) == sorted(written(asked)):
+        return
+    said = [
+        shlex.join(word for pair in written(one) for word in ("--connector-config", pair))
+        or "no --connector-config"
+        for one in (recorded, asked)
+    ]
+    raise ResumeError(
+        f"{records} holds records with {said[0]}, not with {said[1]}; name another file"
+    )
 
 
 def _forget_changed(

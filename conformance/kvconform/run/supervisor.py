@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kvconform.expectations import Expectations
 from kvconform.ports import KvconformError
-from kvconform.results.blame import crash_record, hang_record, not_run_record
+from kvconform.results.blame import crash_record, hang_record, is_unsound, not_run_record
 from kvconform.results.journal import Journal, RecordsFollower, RecordsWriter, end_event, plain
 from kvconform.results.record import CaseRecord, Outcome
 from kvconform.run.child import Child
@@ -49,11 +49,11 @@ class InterruptedRunError(KvconformError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Files of a run: the rendered folder, the records, the output of the test process if kept."""
+    """Files of a run: the rendered folder, the records, the output of the test process."""
 
     folder: Path
     records: Path
-    log: Path | None
+    log: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +108,9 @@ class Supervisor:
         self._follower.poll()
         while True:
             again, as_expected = self._session()
+            if self._insane():
+                self._leave_rest(f"not run, since the smoke case {self._insane()} failed")
+                break
             if not again:
                 break
             restarts += not as_expected
@@ -119,7 +122,7 @@ class Supervisor:
 
     def _session(self) -> tuple[bool, bool]:
         """One test process: whether another one is needed for what is left, and if it ended as expected."""
-        child = Child(self._arguments(), self._log)
+        child = Child(self._arguments(), self._log, shown=self._request.show_output)
         watch = _Watch(
             started={},
             last_event=time.monotonic(),
@@ -139,7 +142,8 @@ class Supervisor:
         finally:
             child.kill()
         self._settle()
-        self._blame(child, watch)
+        if not self._insane():
+            self._blame(child, watch)
         return self._go_on(child, watch), watch.expected_end
 
     def _follow(self, child: Child, watch: _Watch) -> None:
@@ -150,10 +154,13 @@ class Supervisor:
             if self._follower.poll():
                 watch.last_event, watch.heard = now, True
             self._progress.update(self.journal)
+            child.echo()
             if over:
                 return
             if self._cancelled():
                 raise KeyboardInterrupt
+            if self._insane():
+                return
             idle = now - watch.last_event
             if self.journal.sessions_ended > watch.sessions_before:
                 if idle > _LINGER_SECONDS:
@@ -233,13 +240,29 @@ class Supervisor:
         if self.journal.header is None and status not in {_INTERNAL, _INTERRUPTED}:
             end = child.describe_end()
             text = f"the test process ended ({end}) while it loaded connector {self._request.connector!r}"
-            raise TestProcessError("\n".join([text, *child.stack()]), 2)
+            stack = child.stack()
+            calls = ["innermost call first:", *stack] if stack else []
+            raise TestProcessError("\n".join([text, *calls]), 2)
         raise TestProcessError(
             f"the test process ended ({child.describe_end()}) before the first case\n{said}", 3
         )
 
+    def _insane(self) -> str:
+        """The first smoke case that failed, once all of them have their verdict: empty if none.
+
+        A connector that falls short of a policy is sane; one that breaks what binds everybody,
+        or with which nothing can be measured, is not.
+        """
+        smoke = self._index.smoke
+        if any(case not in self.journal.records for case in smoke):
+            return ""
+        return next((case for case in smoke if is_unsound(self.journal.records[case])), "")
+
     def _give_up(self, restarts: int) -> None:
-        reason = f"given up after {restarts} hangs and crashes"
+        self._leave_rest(f"given up after {restarts} hangs and crashes")
+
+    def _leave_rest(self, reason: str) -> None:
+        """Record the cases that are left as untestable."""
         self._append(
             [
                 not_run_record(self._index.case(case), self._request.connector, reason)

@@ -21,6 +21,8 @@ from kvconform.ports import (
     RequestSpec,
     UnsupportedLayoutError,
 )
+from kvconform.results.excerpt import excerpt
+from kvconform.results.failure import broken_by, detail_of
 from kvconform.results.record import CheckResult, Outcome, combine
 from kvconform.stage.errors import (
     CaseFailedError,
@@ -42,6 +44,11 @@ _SPARE_STEPS = 200
 def prompt_tokens(count: int, branch: int = 0) -> tuple[int, ...]:
     """A fixed prompt of ``count`` tokens; another ``branch`` differs from the first token on."""
     return tuple((position * 7919 + branch * 104729 + 13) % 50021 for position in range(count))
+
+
+def answer_tokens(count: int) -> tuple[int, ...]:
+    """A fixed answer of ``count`` tokens, none of which occurs in a prompt of `prompt_tokens`."""
+    return tuple(60000 + position for position in range(count))
 
 
 class StageBase:
@@ -118,6 +125,11 @@ class StageBase:
                 )
 
     @property
+    def events(self) -> Sequence[Event]:
+        """What happened in the engine, oldest first."""
+        return self._events
+
+    @property
     def trace(self) -> tuple[str, ...]:
         """The engine's events in words, oldest first."""
         return tuple(str(event) for event in self._events)
@@ -139,6 +151,11 @@ class StageBase:
         if check == "draft-tail-dropped":
             return any(group.eagle for group in self.layout.groups)
         return True
+
+    def _need(self, capability: Capability) -> None:
+        """What the scenario does needs this claim."""
+        if capability not in self.oracle.claims:
+            raise NotApplicableError(f"n/a: {capability}")
 
     def _need_chunks_as_wished(self) -> None:
         """Chunk indices in a matrix mean chunks of the size that it asks for."""
@@ -173,15 +190,17 @@ class StageBase:
     ) -> None:
         if output_tokens is None:
             output_tokens = int(self.given.get("output_tokens", 1))
-        output = tuple(60000 + at for at in range(output_tokens))
         spec = RequestSpec(
             name=name,
             prompt=prompt_tokens(num_tokens),
-            output=output,
+            output=answer_tokens(output_tokens),
             partition=self._partition if partition is None else partition,
             transfer_params=self._transfer_params,
         )
-        self._requests[name] = spec
+        self._introduce(spec)
+
+    def _introduce(self, spec: RequestSpec) -> None:
+        self._requests[spec.name] = spec
         if not self.dead:
             self.bench.prepare(spec)
 
@@ -254,19 +273,13 @@ class StageBase:
         if not self.dead:
             self._run(self.bench.idle, self._requests)
 
-    def _come_to_rest(self) -> None:
-        """At the end nothing may be left to do: no kept block, report, copy or pending work."""
+    def _come_to_rest(self) -> bool:
+        """Whether in the end nothing is left to do: no kept block, report, copy or pending work."""
         for name in self._requests:
             if not self.dead:
                 self._complete_seeded(name)
         self.settle()
-        if not (self.dead or self.bench.idle()):
-            self.tally.wrong(
-                "every-request-ends",
-                "nothing is left to do once the requests have ended",
-                "the connector keeps blocks, or says that it has work pending, for ever",
-                self.trace[-1],
-            )
+        return self.dead or self.bench.idle()
 
     def wipe_pool(self) -> None:
         """Settle, then forget every cached block: what a consumer hits comes from the connector.
@@ -302,12 +315,12 @@ class StageBase:
             raise UnfinishedScenarioError(
                 f"the case needs the step(s) {', '.join(self._owed)}; missing from its template"
             )
-        self._come_to_rest()
+        at_rest = self._come_to_rest()
         if self._bench is not None:
             self._bench.close()
         broke = next((str(event) for event in self._events if isinstance(event, Broke)), "")
-        self.judge.bytes_and_ends(self._events, broke)
-        self.results = self.tally.results(broke)
+        self.judge.bytes_and_ends(self._events, broke, at_rest=at_rest)
+        self.results = self.tally.results(broke, self._events)
         self.outcome = combine(self.results)
         self.concluded = True
         if self.outcome is Outcome.NOT_APPLICABLE:
@@ -323,6 +336,7 @@ class StageBase:
                 lines.append(f"  expected: {result.expected}")
                 lines.append(f"  got:      {result.got}")
                 if result.detail:
-                    lines.append(f"  {result.detail}")
-        lines += ["last events:", *(f"  {line}" for line in self.trace[-8:])]
+                    lines.append(f"  {detail_of(result)}")
+        events = excerpt(self.trace, broken_by(self.results))
+        lines += ["events:", *(f"  {line}" for line in events)]
         return "\n".join(lines)

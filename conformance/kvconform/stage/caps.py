@@ -33,7 +33,7 @@ class CapSteps(ConsumerSteps):
                             "store-cap-kept",
                             f"nothing beyond the first {cap} tokens",
                             f"block {index} of group {group}, tokens up to {end}",
-                            str(event),
+                            event=event,
                         )
 
     def consume_capped(self) -> None:
@@ -62,14 +62,14 @@ class CapSteps(ConsumerSteps):
                     "load-cap-kept",
                     f"at most {most} tokens beyond the {answer.local} local ones",
                     f"{answer.tokens} tokens",
-                    str(answer),
+                    event=answer,
                 )
             if stored is not None and answer.tokens and answer.local + answer.tokens > stored:
                 self.tally.wrong(
                     "store-cap-kept",
                     f"no hit beyond the first {stored} tokens, of which alone the producer's were stored",
                     say(answer.boundary),
-                    str(answer),
+                    event=answer,
                 )
 
     def _warm_up(self, num_tokens: int) -> None:

@@ -166,7 +166,7 @@ class ConsumerSteps(StageBase):
                         "hits-are-monotone",
                         f"at least {less} tokens, as a consumer of {shorter} tokens found",
                         f"{found} tokens for one of {answer.num_tokens}",
-                        str(answer),
+                        event=answer,
                     )
         self._found[answer.num_tokens] = found
 

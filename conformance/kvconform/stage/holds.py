@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvconform.engine.events import Answered
 from kvconform.ports import Capability
 from kvconform.stage.base import StageBase
-from kvconform.stage.errors import NotApplicableError, UnfinishedScenarioError
+from kvconform.stage.errors import UnfinishedScenarioError
 
 
 class HoldSteps(StageBase):
@@ -21,8 +21,9 @@ class HoldSteps(StageBase):
         self._held = True
         self._owe("share", "steps", "release", "finish_all", "share_once_more")
         store = self.given["hold"] == "store"
+        held = self.given.get("held", "both")
         if store:
-            self._hold()
+            self._hold(held)
         self._prepare("producer", self.given["prompt_tokens"])
         self.submit("producer", stay_on_miss=False)
         self._run(lambda: self.bench.ended("producer"), ["producer"])
@@ -31,15 +32,14 @@ class HoldSteps(StageBase):
         if not self.dead:
             self.bench.reset_prefix_cache()
         if not store:
-            self._hold()
+            self._hold(held)
             self._share("first")
             self._step(1)
 
-    def _hold(self) -> None:
-        held = self.given.get("held", "both")
+    def _hold(self, held: str) -> None:
         controlled = Capability.TRANSFER_CONTROL in self.oracle.claims
-        if held == "copies" and not controlled:
-            raise NotApplicableError(f"n/a: {Capability.TRANSFER_CONTROL}")
+        if held == "copies":
+            self._need(Capability.TRANSFER_CONTROL)
         if self.dead:
             return
         if held == "copies":

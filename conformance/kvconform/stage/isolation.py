@@ -48,6 +48,7 @@ class IsolationSteps(ConsumerSteps):
                     f"at most {shared} shared tokens" if shared else say(0),
                     say(answer.boundary),
                     f"{answer}; stored by {self._partition}, asked for by {stranger}",
+                    event=answer,
                 )
 
 

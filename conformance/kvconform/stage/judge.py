@@ -35,19 +35,21 @@ class Judge:
         supply: Supply | None,
         *,
         at_least: bool = False,
+        at_most: bool = False,
         load_cap: int | None = None,
     ) -> None:
         """One verdict: legal, covered, best, asynchronous.
 
         Without ``supply`` (traffic whose chunk states nobody knows for certain) only its form is
         judged.  With ``at_least`` more than the best of ``supply`` is right too: the connector
-        may have stored more.  ``load_cap`` are the tokens that the request lets itself be loaded.
+        may have stored more.  With ``at_most`` less is: not all of ``supply`` may be ready yet.
+        ``load_cap`` are the tokens that the request lets itself be loaded.
         """
         boundary = answer.boundary
         self.tally.open("hit-is-covered", "load-is-async")
         if boundary != 0 and boundary is not None:
             self._hit(answer, boundary, supply, at_least=at_least)
-        if supply is None:
+        if supply is None or at_most:
             return
         best = self.oracle.best_verdict(
             answer.num_tokens, supply, local_tokens=answer.local, load_cap=load_cap
@@ -56,7 +58,7 @@ class Judge:
         worth = self.worth(answer)
         enough = at_least and worth is not None and best is not None and worth >= best
         if worth != best and not enough:
-            self.tally.wrong("hit-is-best", say(best), say(boundary), str(answer))
+            self.tally.wrong("hit-is-best", say(best), say(boundary), event=answer)
 
     def worth(self, answer: Answered) -> int | None:
         """The verdict, where a hit of all tokens counts as one of all but the last."""
@@ -67,7 +69,7 @@ class Judge:
         self.tally.saw("hit-is-covered")
         self.tally.saw("load-is-async")
         if not answer.is_async:
-            self.tally.wrong("load-is-async", "an asynchronous hit", "a synchronous hit", str(answer))
+            self.tally.wrong("load-is-async", "an asynchronous hit", "a synchronous hit", event=answer)
         if not self.oracle.is_legal(boundary, answer.num_tokens):
             step = self.oracle.layout.hash_block
             self.tally.wrong(
@@ -75,7 +77,7 @@ class Judge:
                 f"a boundary that is a multiple of {step}, or all but the last token, "
                 f"of {answer.num_tokens} tokens",
                 say(boundary),
-                str(answer),
+                event=answer,
             )
             return
         if supply is None or at_least:
@@ -84,9 +86,8 @@ class Judge:
         covered = self.oracle.covered(boundary, answer.num_tokens, supply, local_tokens=local)
         if not covered:
             best = self.oracle.best_verdict(answer.num_tokens, supply, local_tokens=local)
-            self.tally.wrong(
-                "hit-is-covered", say(best), say(boundary), self._lacking(boundary, supply)
-            )
+            lacking = self._lacking(boundary, supply)
+            self.tally.wrong("hit-is-covered", say(best), say(boundary), lacking, event=answer)
         if any(group.eagle for group in self.oracle.layout.groups):
             self.tally.saw("draft-tail-dropped")
             with_tail = self.oracle.covered(
@@ -99,7 +100,7 @@ class Judge:
                     "draft-tail-dropped",
                     f"a hit only if the dropped chunk is ready too: {tail}",
                     say(boundary),
-                    str(answer),
+                    event=answer,
                 )
 
     def _lacking(self, boundary: int, supply: Supply) -> str:
@@ -140,6 +141,7 @@ class Judge:
                 _listed(want),
                 _listed(got),
                 f"not loaded: {_listed(want - got)}; not needed: {_listed(got - want)}",
+                event=answer,
             )
 
     def stores(self, events: Sequence[Event], num_tokens: int, prompt_tokens: int) -> None:
@@ -180,8 +182,11 @@ class Judge:
         names = [(self.oracle.layout.groups[group].name, index) for group, index in chunks]
         return "chunks " + _listed(Counter(names)) if names else "nothing"
 
-    def bytes_and_ends(self, events: Sequence[Event], dead: str) -> None:
-        """What holds in every scenario: bytes after loads and before reads, ends, exceptions."""
+    def bytes_and_ends(self, events: Sequence[Event], dead: str, *, at_rest: bool) -> None:
+        """What holds in every scenario: bytes after loads and before reads, ends, exceptions.
+
+        ``at_rest`` says that nothing was left to do at the end.
+        """
         self.tally.open("bytes-after-load", "reads-own-bytes")
         for event in events:
             if isinstance(event, Loaded) and event.slots:
@@ -191,26 +196,48 @@ class Judge:
         self.tally.saw("no-exception")
         for event in events:
             if isinstance(event, Broke):
-                self.tally.wrong("no-exception", "no exception", event.text, f"in {event.method}")
-        self._ends(events, dead)
+                self.tally.wrong("no-exception", "no exception", event.text, f"in {event.method}", event=event)
+        self.tally.open("every-request-ends")
+        if not dead:
+            self._ends(events, at_rest=at_rest)
 
     def _bytes(self, check: str, event: Loaded | Read, expected: str) -> None:
         self.tally.saw(check)
         if event.difference is not None:
             got = f"{event.difference.slots} slot(s) of {event.request!r} do not"
-            self.tally.wrong(check, expected, got, str(event.difference))
+            self.tally.wrong(check, expected, got, str(event.difference), event=event)
 
-    def _ends(self, events: Sequence[Event], dead: str) -> None:
-        self.tally.open("every-request-ends")
-        if dead:
-            return
+    def _ends(self, events: Sequence[Event], *, at_rest: bool) -> None:
+        check = "every-request-ends"
         submitted = [event.request for event in events if isinstance(event, Submitted)]
-        ended = [event.request for event in events if isinstance(event, Ended)]
+        ended = {event.request for event in events if isinstance(event, Ended)}
         for request in submitted:
-            self.tally.saw("every-request-ends")
+            self.tally.saw(check)
             if request not in ended:
-                last = next((str(e) for e in reversed(events) if getattr(e, "request", "") == request), "")
-                self.tally.wrong("every-request-ends", f"{request!r} ends", "it does not", f"last seen: {last}")
+                last = next(e for e in reversed(events) if getattr(e, "request", "") == request)
+                got = f"it does not; {_asked(events, request)}"
+                self.tally.wrong(check, f"{request!r} ends", got, event=last)
+        # While a request is alive there is something left to do: that is told already.
+        if ended.issuperset(submitted) and not at_rest:
+            self.tally.wrong(
+                check,
+                "nothing is left to do once the requests have ended",
+                "the connector keeps blocks, or says that it has work pending, for ever",
+                event=events[-1],
+            )
+
+
+def _asked(events: Sequence[Event], request: str) -> str:
+    """How often a request was asked about, and what was answered in the end."""
+    answers = [e for e in events if isinstance(e, Answered) and e.request == request]
+    if not answers:
+        return "it was never asked about"
+    said = say(answers[-1].boundary)
+    other = next((n for n, e in enumerate(reversed(answers)) if say(e.boundary) != said), 0)
+    if len(answers) == 1:
+        return f"asked once: {said}"
+    last = f"the last {other} times {said}" if other else f"always {said}"
+    return f"asked {len(answers)} times, {last}"
 
 
 def claims_everything(claims: frozenset[Capability]) -> bool:

@@ -64,7 +64,7 @@ class SeededSteps(StageBase):
         target = self.oracle.best_verdict(num_tokens, whole)
         self.tally.saw("repaired-then-hits")
         if self.judge.worth(answer) != target:
-            self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), str(answer))
+            self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), event=answer)
 
     def judge_verdict(self, name: str = "consumer") -> None:
         """Judge the request's verdict against what the seeded states allow."""

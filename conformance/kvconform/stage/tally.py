@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from kvconform.contract.clauses import CHECKS
+from kvconform.engine.events import Event
 from kvconform.ports import Capability
 from kvconform.results.record import CheckResult, Outcome
 from kvconform.stage.errors import UnfinishedScenarioError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    expected: str
+    got: str
+    detail: str
+    event: Event | None
+
+    def __str__(self) -> str:
+        return f"{self.got}, expected {self.expected}: {self.detail}"
 
 
 @dataclass(slots=True)
 class _Entry:
     opened: bool = False
     witnesses: int = 0
-    wrong: int = 0
-    expected: str = ""
-    got: str = ""
-    detail: str = ""
+    failures: list[_Failure] = field(default_factory=list)
 
 
 class Tally:
@@ -48,18 +57,29 @@ class Tally:
         if name in self._entries:
             self._entries[name].witnesses += 1
 
-    def wrong(self, name: str, expected: str, got: str, detail: str = "") -> None:
-        """The check failed; the first failure is kept in full, the others are counted."""
-        self.saw(name)
-        entry = self._entries.get(name)
-        if entry is None:
-            return
-        if not entry.wrong:
-            entry.expected, entry.got, entry.detail = expected, got, detail
-        entry.wrong += 1
+    def has_seen(self, name: str) -> bool:
+        """Whether the check is one of the case's and had its witness."""
+        return name in self._entries and self._entries[name].witnesses > 0
 
-    def results(self, dead: str) -> tuple[CheckResult, ...]:
-        """One result for each expected check.
+    def wrong(
+        self, name: str, expected: str, got: str, detail: str = "", *, event: Event | None = None
+    ) -> None:
+        """The check failed, by what ``event`` shows where it is a single one.
+
+        The first failure is what is told of the check, the others come along.
+        """
+        self.saw(name)
+        if name not in self._entries:
+            return
+        if event is not None:
+            step = f"step {event.step}: "
+            detail = step + detail.removeprefix(step) if detail else str(event)
+        self._entries[name].failures.append(
+            _Failure(expected=expected, got=got, detail=detail, event=event)
+        )
+
+    def results(self, dead: str, events: Sequence[Event]) -> tuple[CheckResult, ...]:
+        """One result for each expected check of a case with these events.
 
         ``dead`` says why the engine ended early (empty if it did not): then a check without a
         witness is untestable for that reason.  Raises `UnfinishedScenarioError` if a check was
@@ -75,25 +95,37 @@ class Tally:
                 f"the scenario declares the check(s) {', '.join(silent)} but never made them; "
                 "a step is missing from its template"
             )
-        return tuple(self._result(name, entry, dead) for name, entry in self._entries.items())
+        results = (self._result(name, entry, dead, events) for name, entry in self._entries.items())
+        return tuple(results)
 
     def _missing_claims(self, name: str) -> Sequence[str]:
         return [need for need in CHECKS[name].needs if need not in self._claims]
 
-    def _result(self, name: str, entry: _Entry, dead: str) -> CheckResult:
+    def _result(
+        self, name: str, entry: _Entry, dead: str, events: Sequence[Event]
+    ) -> CheckResult:
         check = CHECKS[name]
+        result = CheckResult(check=name, clause=check.clause, outcome=Outcome.PASS)
         missing = self._missing_claims(name)
         if missing:
-            outcome, expected, got, detail = Outcome.NOT_APPLICABLE, "", "", f"n/a: {missing[0]}"
-        elif entry.wrong:
-            outcome, expected, got = Outcome.FAIL, entry.expected, entry.got
-            more = f" (and {entry.wrong - 1} more of this check)" if entry.wrong > 1 else ""
-            detail = entry.detail + more
-        elif entry.witnesses:
-            outcome, expected, got, detail = Outcome.PASS, "", "", ""
-        else:
-            outcome, expected, got = Outcome.UNTESTABLE, check.witness, "nothing to measure"
-            detail = dead and f"the engine ended early: {dead}"
-        return CheckResult(
-            check=name, clause=check.clause, outcome=outcome, expected=expected, got=got, detail=detail
+            return replace(result, outcome=Outcome.NOT_APPLICABLE, detail=f"n/a: {missing[0]}")
+        if entry.failures:
+            first, *others = entry.failures
+            return replace(
+                result,
+                outcome=Outcome.FAIL,
+                expected=first.expected,
+                got=first.got,
+                detail=first.detail,
+                event=next((at for at, e in enumerate(events) if e is first.event), None),
+                more=tuple(map(str, others)),
+            )
+        if entry.witnesses:
+            return result
+        return replace(
+            result,
+            outcome=Outcome.UNTESTABLE,
+            expected=check.witness,
+            got="nothing to measure",
+            detail=dead and f"the engine ended early: {dead}",
         )

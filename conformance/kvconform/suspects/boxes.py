@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from operator import and_
 
 from kvconform.suspects.outcomes import Outcomes
-from kvconform.suspects.table import Conjunction, Rows
-
-Condition = tuple[int, tuple[int, ...]]
+from kvconform.suspects.table import Condition, Conjunction, Rows
 
 
 class EffortError(Exception):
@@ -55,7 +53,7 @@ class Boxes:
         return min(every, key=lambda few: self._passing(few).bit_count())
 
     def fit_together(self, rows: Rows) -> bool:
-        """Whether some conjunction, of however many axes, holds for ``rows`` and no passing row."""
+        """Whether all of ``rows`` and no passing row meet some conjunction of any number of axes."""
         return not self._passing(self._shared(rows))
 
     def around(self, number: int) -> list[Box]:
@@ -73,37 +71,33 @@ class Boxes:
         if self.effort < 0:
             raise EffortError
 
-    def _shared(self, rows: Rows) -> list[Condition]:
+    def _shared(self, rows: Rows) -> Conjunction:
         """For each axis the values of ``rows``, if a passing row has another one."""
-        conditions = []
-        for axis in range(len(self.table.axes)):
-            values = self.table.values(axis, rows)
-            if values and self.passed & ~self.table.with_values(axis, values):
-                conditions.append((axis, values))
-        return conditions
+        conditions = ((axis, self.table.values(axis, rows)) for axis in range(len(self.table.axes)))
+        return tuple(one for one in conditions if self.passed & ~self.table.with_values(*one))
 
     def _passing(self, conditions: Iterable[Condition]) -> Rows:
         return reduce(and_, (self.table.with_values(*one) for one in conditions), self.passed)
 
     def _found_around(self, number: int) -> Iterator[Box]:
-        own = self.table.rows[number].positions
+        row = 1 << number
+        own = [(axis, self.table.values(axis, row)) for axis in range(len(self.table.axes))]
         for size in range(1, self.order + 1):
-            for axes in combinations(range(len(own)), size):
-                for conjunction in self._grown(axes, own):
-                    failed = self.failed & self.table.meeting(conjunction)
-                    tight = tuple((axis, self.table.values(axis, failed)) for axis in axes)
-                    if all(values for _, values in tight):
-                        yield Box(conjunction=tight, failed=failed)
+            for conjunction in combinations(own, size):
+                if self._passing(conjunction):
+                    continue
+                for grown in self._grown(conjunction):
+                    failed = self.failed & self.table.meeting(grown)
+                    tight = tuple((axis, self.table.values(axis, failed)) for axis, _ in grown)
+                    yield Box(conjunction=tight, failed=failed)
 
-    def _grown(self, axes: Sequence[int], own: Sequence[int | None]) -> Iterator[Conjunction]:
-        """Conjunctions on these axes that include the row with the values ``own``.
+    def _grown(self, own: Conjunction) -> Iterator[Conjunction]:
+        """The largest conjunctions that include ``own``, which no passing row meets.
 
         From all values that may be in one, those of passing rows are taken out one by one, in
-        every order that leaves the row's own values in.
+        every way that leaves the own ones in.  Some that are found are not the largest.
         """
-        if self._passing((axis, _single(own[axis])) for axis in axes):
-            return
-        start = tuple((axis, self._addable(axis, axes, own)) for axis in axes)
+        start = self._start(own)
         todo, seen = [start], {start}
         while todo:
             self.spend()
@@ -112,31 +106,29 @@ class Boxes:
             if not passing:
                 yield conjunction
                 continue
-            row = self.table.rows[passing.bit_length() - 1].positions
+            row = passing & -passing
             for at, (axis, values) in enumerate(conjunction):
-                rest = tuple(value for value in values if value != row[axis])
-                if row[axis] in {None, own[axis]} or not rest:
+                (out,) = self.table.values(axis, row)
+                if out in own[at][1]:
                     continue
+                rest = tuple(value for value in values if value != out)
                 smaller = (*conjunction[:at], (axis, rest), *conjunction[at + 1 :])
                 if smaller not in seen:
                     seen.add(smaller)
                     todo.append(smaller)
 
-    def _addable(
-        self, axis: int, axes: Sequence[int], own: Sequence[int | None]
-    ) -> tuple[int, ...]:
-        """Values of failing rows that, alone beside the row's own, let no passing row in."""
-        passing = self._passing((other, _single(own[other])) for other in axes if other != axis)
-        return tuple(
-            value
-            for value in self.table.values(axis, self.failed)
-            if value == own[axis] or not passing & self.table.having[axis][value]
-        )
-
-
-def _single(value: int | None) -> tuple[int, ...]:
-    """The row's own value; of an axis that it lacks, none: what then is left is in every box."""
-    return () if value is None else (value,)
+    def _start(self, own: Conjunction) -> Conjunction:
+        """With each value of failing rows that alone, beside the own ones, lets no passing row in."""
+        start = []
+        for axis, _ in own:
+            passing = self._passing(one for one in own if one[0] != axis)
+            values = tuple(
+                value
+                for value in self.table.values(axis, self.failed)
+                if not passing & self.table.having[axis][value]
+            )
+            start.append((axis, values))
+        return tuple(start)
 
 
 def _outermost(boxes: Iterable[Box]) -> list[Box]:

@@ -1,19 +1,16 @@
-"""Axes to blame: from outcomes to explanations, and to the rows that would tell these apart."""
+"""Axes to blame: from outcomes to the smallest explanations of the failures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from kvconform.matrix.model import Axis
 from kvconform.ports import KvconformError
 from kvconform.suspects import search
 from kvconform.suspects.outcomes import Outcomes
 from kvconform.suspects.search import Alternatives, Limits
-from kvconform.suspects.table import Row, Rows, Table
-
-MOST_PROBES = 8
+from kvconform.suspects.table import Rows
 
 
 class NoFailureError(KvconformError, ValueError):
@@ -44,16 +41,8 @@ class Explanation:
 
     @property
     def settled(self) -> bool:
-        """Whether no further row could change it."""
+        """Whether one exact explanation is left."""
         return self.exact and len(self.candidates) == 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settlement:
-    """The explanation after some ``probes``: rows that were run, and whether each failed."""
-
-    explanation: Explanation
-    probes: tuple[tuple[Row, bool | None], ...]
 
 
 def explain(outcomes: Outcomes, limits: Limits | None = None) -> Explanation:
@@ -76,40 +65,6 @@ def explain(outcomes: Outcomes, limits: Limits | None = None) -> Explanation:
     return Explanation(outcomes=outcomes, candidates=candidates[: limits.ties], exact=True)
 
 
-def next_probe(explanation: Explanation) -> Row | None:
-    """The row not yet run on which the candidates are divided best; None if on none."""
-    if not explanation.exact:
-        return None
-    outcomes = explanation.outcomes
-    numbers = [*members(outcomes.open)]
-    votes = np.zeros(len(outcomes.table.rows), dtype=np.int32)
-    for candidate in explanation.candidates:
-        votes += outcomes.table.mask(candidate.rows)
-    worth = np.minimum(votes, len(explanation.candidates) - votes)
-    worth[outcomes.table.mask(~outcomes.open)] = 0
-    best = int(worth.argmax())
-    return outcomes.table.rows[best] if worth[best] else None
-
-
-def settle(
-    explanation: Explanation,
-    run: Callable[[Row], bool | None],
-    *,
-    most: int = MOST_PROBES,
-    limits: Limits | None = None,
-) -> Settlement:
-    """Run rows one by one until one candidate is left, or ``most`` were run.
-
-    ``run`` says whether the row failed in the way in question, or None if that was not measured.
-    """
-    probes: list[tuple[Row, bool | None]] = []
-    while len(probes) < most and (row := next_probe(explanation)) is not None:
-        failed = run(row)
-        probes.append((row, failed))
-        explanation = explain(explanation.outcomes.told(row, failed=failed), limits)
-    return Settlement(explanation=explanation, probes=tuple(probes))
-
-
 def _candidates(outcomes: Outcomes, found: Iterable[Alternatives]) -> tuple[Candidate, ...]:
     """Explanations, plainest first, gathered by the rows of which they are true."""
     table = outcomes.table
@@ -122,15 +77,22 @@ def _candidates(outcomes: Outcomes, found: Iterable[Alternatives]) -> tuple[Cand
     )
 
 
-def _plainness(axes: Sequence[Axis], alternatives: Alternatives) -> tuple[int, int, Alternatives]:
-    """Ranges of numbers before sets with gaps, few values before many, then by declared order."""
+def _plainness(
+    axes: Sequence[Axis], alternatives: Alternatives
+) -> tuple[int, int, int, Alternatives]:
+    """Axes with a value first, then ranges without gaps, then few values, then declared order."""
     conditions = [condition for conjunction in alternatives for condition in conjunction]
+    lacks = sum(values == (len(axes[axis].values),) for axis, values in conditions)
     gaps = sum(_has_gap(axes[axis].values, values) for axis, values in conditions)
-    return gaps, sum(len(values) for _, values in conditions), alternatives
+    return lacks, gaps, sum(len(values) for _, values in conditions), alternatives
 
 
-def _has_gap(values: Sequence[Any], chosen: Sequence[int]) -> bool:
-    """Whether the values are numbers and one between the chosen ones is missing."""
-    if not all(isinstance(value, int | float) and value is not True for value in values):
+def _has_gap(values: Sequence[object], chosen: Sequence[int]) -> bool:
+    """Whether all values are numbers and one between the chosen ones is left out."""
+    numbers = [
+        value for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    named = [numbers[at] for at in chosen if at < len(numbers)]
+    if len(numbers) < len(values) or not named:
         return False
-    return False
+    return sum(min(named) <= number <= max(named) for number in numbers) > len(named)

@@ -19,7 +19,7 @@ class Limits:
     alternatives: int = 3
     order: int = 4
     """Axes in one conjunction."""
-    effort: int = 30_000
+    effort: int = 20_000
     """Conjunctions that may be tried; only explanations with alternatives come near it."""
     ties: int = 100
     """Explanations of one size that are kept."""
@@ -50,20 +50,22 @@ def nearest(outcomes: Outcomes, limits: Limits) -> Alternatives:
 def widened(
     table: Table, alternatives: Alternatives, *, passed: Rows, wanted: Rows
 ) -> Alternatives:
-    """The same with all values that let in some of the ``wanted`` and none of the passing rows."""
+    """The same with the values of those ``wanted`` rows that let no passing row in."""
     return tuple(sorted(_widened(table, one, passed, wanted) for one in alternatives))
 
 
 def _widened(table: Table, conjunction: Conjunction, passed: Rows, wanted: Rows) -> Conjunction:
-    for at, (axis, values) in enumerate(conjunction):
-        before, after = conjunction[:at], conjunction[at + 1 :]
-        others = table.meeting(before + after)
-        more = tuple(
-            value
-            for value, having in enumerate(table.having[axis])
-            if value in values or (having & others & wanted and not having & others & passed)
+    wanted &= ~table.meeting(conjunction)
+    while wanted:
+        row = wanted & -wanted
+        alike = tuple((axis, table.values(axis, row)) for axis, _ in conjunction)
+        larger = tuple(
+            (axis, tuple(sorted({*values, *more})))
+            for (axis, values), (_, more) in zip(conjunction, alike, strict=True)
         )
-        conjunction = (*before, (axis, more), *after)
+        if not table.meeting(larger) & passed:
+            conjunction = larger
+        wanted &= ~table.meeting(conjunction) & ~table.meeting(alike)
     return conjunction
 
 
@@ -102,12 +104,13 @@ class _Cover:
         for box in self.boxes.around(next(members(rows))):
             self.boxes.spend()
             rest = rows & ~box.failed
-            found = self.find(rest, count - 1) if rest else []
-            more = [tuple(sorted((box.conjunction, *others))) for others in found]
-            if more and best and _axes(more[0]) < _axes(best[0]):
-                best = []
-            if more and (not best or _axes(more[0]) == _axes(best[0])):
-                best += more
+            for others in self.find(rest, count - 1) if rest else ():
+                found = tuple(sorted((box.conjunction, *others)))
+                if best and _axes(found) > _axes(best[0]):
+                    break
+                if best and _axes(found) < _axes(best[0]):
+                    best = []
+                best.append(found)
         return list(dict.fromkeys(best))[: self.limits.ties]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
@@ -16,10 +17,14 @@ from kvconform.ports import KvconformError
 Rows = int
 """A set of rows: bit ``n`` stands for the row at position ``n`` of the table."""
 
-Conjunction = tuple[tuple[int, tuple[int, ...]], ...]
-"""Axis positions and the value positions of each that are meant, both in order; all must hold."""
+Condition = tuple[int, tuple[int, ...]]
+"""An axis and value positions of it, in order, of which a row must have one.
 
-_NONE = -1
+The position after the last value stands for having no such axis.
+"""
+
+Conjunction = tuple[Condition, ...]
+"""Conditions on different axes, in their order, which must all hold."""
 
 
 class DuplicateRowError(KvconformError, ValueError):
@@ -42,33 +47,33 @@ class Row:
 class Table:
     """The valid rows, run or not, brought into an order of their own.
 
-    A row that lacks an axis meets every condition on it.  Raises `DuplicateRowError`.
+    Raises `DuplicateRowError`.
     """
 
     axes: tuple[Axis, ...]
     rows: tuple[Row, ...]
     having: tuple[tuple[Rows, ...], ...] = field(init=False, repr=False)
-    """For each axis and value the rows that have it."""
-    lacking: tuple[Rows, ...] = field(init=False, repr=False)
-    """For each axis the rows that have no such axis."""
+    """For each axis and value the rows that have it; last the rows that lack the axis."""
     numbers: dict[str, int] = field(init=False, repr=False)
     """Position of each row by its id."""
 
     def __post_init__(self) -> None:
-        rows = tuple(sorted(self.rows, key=lambda row: (_cells(row), row.id)))
+        sizes = [len(axis.values) for axis in self.axes]
+        cells = {row.id: _cells(row, sizes) for row in self.rows}
+        rows = tuple(sorted(self.rows, key=lambda row: (cells[row.id], row.id)))
         numbers = {row.id: at for at, row in enumerate(rows)}
         if len(numbers) < len(rows):
-            raise DuplicateRowError("each row of a table needs an id of its own")
-        cells = np.array([_cells(row) for row in rows], dtype=np.int32)
-        columns = cells.reshape(len(rows), len(self.axes)).T
+            twice = next(id_ for id_, count in Counter(row.id for row in rows).items() if count > 1)
+            raise DuplicateRowError(f"two rows are named {twice!r}; each needs an id of its own")
+        shape = len(rows), len(sizes)
+        columns = np.array([cells[row.id] for row in rows], dtype=np.int32).reshape(shape).T
         having = tuple(
-            tuple(_packed(column == value) for value in range(len(axis.values)))
-            for axis, column in zip(self.axes, columns, strict=True)
+            tuple(_packed(column == value) for value in range(size + 1))
+            for size, column in zip(sizes, columns, strict=True)
         )
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "numbers", numbers)
         object.__setattr__(self, "having", having)
-        object.__setattr__(self, "lacking", tuple(_packed(column == _NONE) for column in columns))
 
     @property
     def all(self) -> Rows:
@@ -77,20 +82,26 @@ class Table:
 
     def named(self, ids: Iterable[str]) -> Rows:
         """The rows of these ids; raises `UnknownRowError`."""
-        mask = np.zeros(len(self.rows), dtype=np.bool_)
+        mask = self.mask(0)
         for one in ids:
             if one not in self.numbers:
                 raise UnknownRowError(f"no row of the table is named {one!r}")
             mask[self.numbers[one]] = True
         return _packed(mask)
 
+    def mask(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether each row, in order, is one of ``rows``."""
+        count = len(self.rows)
+        packed = np.frombuffer(rows.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
+        return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)
+
     def only(self, rows: Rows) -> Table:
         """A table of these rows alone."""
         return Table(axes=self.axes, rows=tuple(self.rows[at] for at in members(rows)))
 
     def with_values(self, axis: int, values: Iterable[int]) -> Rows:
-        """The rows that meet the condition that their value of ``axis`` is one of these."""
-        return reduce(or_, (self.having[axis][value] for value in values), self.lacking[axis])
+        """The rows whose value of ``axis`` is one of these."""
+        return reduce(or_, (self.having[axis][value] for value in values), 0)
 
     def meeting(self, conjunction: Conjunction) -> Rows:
         """The rows that meet every condition."""
@@ -98,6 +109,10 @@ class Table:
         for axis, values in conjunction:
             rows &= self.with_values(axis, values)
         return rows
+
+    def meeting_any(self, alternatives: Iterable[Conjunction]) -> Rows:
+        """The rows that meet one of the conjunctions at least."""
+        return reduce(or_, map(self.meeting, alternatives), 0)
 
     def values(self, axis: int, rows: Rows) -> tuple[int, ...]:
         """Positions of the values that some of ``rows`` have."""
@@ -112,8 +127,8 @@ def members(rows: Rows) -> Iterator[int]:
         rows ^= lowest
 
 
-def _cells(row: Row) -> tuple[int, ...]:
-    return tuple(_NONE if at is None else at for at in row.positions)
+def _cells(row: Row, sizes: Iterable[int]) -> tuple[int, ...]:
+    return tuple(size if at is None else at for at, size in zip(row.positions, sizes, strict=True))
 
 
 def _packed(mask: NDArray[np.bool_]) -> Rows:

@@ -18,6 +18,7 @@ from kvconform.ports import (
     TransferJob,
     UnsupportedLayoutError,
 )
+from kvconform_vllm.config import Transfer
 from kvconform_vllm.connectors.base import ConnectorClass
 
 _ROOM = 4
@@ -34,30 +35,30 @@ class SimpleCpu(ConnectorClass):
         {Capability.TRANSFER_CONTROL, Capability.ASYNC_LOAD, Capability.EXACT_LOAD}
     )
 
-    def refuse(self, layout: Layout) -> None:
+    def refuse(self, layout: Layout, transfer: Transfer) -> None:
         """There must be a full-attention group: vLLM asserts it."""
-        super().refuse(layout)
+        super().refuse(layout, transfer)
         if not any(group.kind is GroupKind.FULL for group in layout.groups):
             raise UnsupportedLayoutError("SimpleCPUOffloadConnector needs a full-attention group")
 
-    def defaults(self, layout: Layout) -> Mapping[str, object]:
+    def extra_config(self, layout: Layout, options: Mapping[str, object]) -> Mapping[str, object]:
         """A tier of several pools."""
         layers = max(group.layers for group in layout.groups)
         pool = layout.groups[0].page_bytes * layers * layout.num_blocks
-        return {"cpu_bytes_to_use": _ROOM * pool * layout.world}
+        return {"cpu_bytes_to_use": _ROOM * pool * layout.world, **options}
 
     def prepare_worker(self, worker: Any, rank: Any) -> Any:
         """Put streams, events and the copy backend in place of those that need CUDA.
 
         They are names of one module of vLLM; nothing of torch itself changes.
         """
-        del worker
         from vllm.v1.simple_kv_offload import worker as module  # noqa: PLC0415
 
         cuda = _Overlay(torch.cuda, Stream=_Stream, current_stream=lambda: None)
         module.torch = _Overlay(torch, cuda=cuda, Event=partial(_Event, gate=rank.gate))
         module.PIN_MEMORY = False
         module.DmaCopyBackend = partial(GatedBackend, rank.gate)
+        return super().prepare_worker(worker, rank)
 
 
 class GatedBackend:

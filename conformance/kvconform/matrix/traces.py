@@ -1,0 +1,88 @@
+"""What a schema cannot see of a trace: names of requests and groups, and prefixes that are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kvconform.matrix.problems import shown, suggest
+from kvconform.matrix.references import Path, substitute
+from kvconform.matrix.report import Report
+
+if TYPE_CHECKING:
+    from kvconform.matrix.meaning import Rows
+
+_Problem = tuple[Path, str, str]
+"""Path, message and hint."""
+
+
+def check_trace(
+    given: Mapping[str, Any], groups: Sequence[str], rows: Rows, report: Report
+) -> None:
+    """Every name in the events of a trace is one that came before, in every row."""
+    trace = {key: given[key] for key in ("events", "hits") if key in given}
+    told: set[tuple[Path, str]] = set()
+    for values, hint in rows.variants(trace) if "events" in trace else ():
+        for path, message, near in _Names(groups).problems(substitute(trace, values)):
+            if (path, message) not in told:
+                told.add((path, message))
+                hints = "; ".join(text for text in (near, hint) if text)
+                report.add(path, message, hints, key=path[1] == "hits")
+
+
+class _Names:
+    """Follows one trace; what the schema refuses is passed over."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self._groups = groups
+        self._tokens: dict[str, int] = {}
+        """Tokens of prompt and answer of the requests so far."""
+        self._found: list[_Problem] = []
+
+    def problems(self, trace: Mapping[str, Any]) -> list[_Problem]:
+        events, hits = trace["events"], trace.get("hits")
+        for at, event in enumerate(events if isinstance(events, list) else ()):
+            for kind, what in event.items() if isinstance(event, dict) else ():
+                self._event(("given", "events", at, kind), kind, what)
+        for name in hits if isinstance(hits, dict) else ():
+            self._must_be_known(("given", "hits", name), name)
+        return self._found
+
+    def _event(self, path: Path, kind: str, what: Any) -> None:
+        if kind == "run":
+            self._must_be_known(path, what)
+        elif kind == "submit" and isinstance(what, dict):
+            self._submit(path, what)
+        elif kind == "drop" and isinstance(what, dict):
+            self._must_be_known((*path, "of"), what.get("of"))
+            group = what.get("group")
+            if isinstance(group, str) and group not in self._groups:
+                message = f"no group of the layout is named {shown(group)}"
+                self._found.append(((*path, "group"), message, suggest(group, self._groups)))
+
+    def _must_be_known(self, path: Path, name: Any) -> None:
+        if isinstance(name, str) and name not in self._tokens:
+            message = f"no request is named {shown(name)} before this"
+            self._found.append((path, message, suggest(name, self._tokens)))
+
+    def _submit(self, path: Path, what: Mapping[str, Any]) -> None:
+        """The problems of one request, which from here on is known."""
+        name, prompt, like = (what.get(key) for key in ("request", "prompt_tokens", "like"))
+        if not (isinstance(name, str) and isinstance(prompt, int)):
+            return
+        self._must_be_known((*path, "like"), like)
+        if name in self._tokens:
+            hint = "every request has a name of its own"
+            message = f"two requests are named {shown(name)}"
+            self._found.append(((*path, "request"), message, hint))
+        shared = what.get("shared")
+        if isinstance(shared, int):
+            most = min(prompt, self._tokens.get(str(like), prompt))
+            if like is None:
+                message, hint = "shared without like", "say with which request, under like"
+                self._found.append(((*path, "shared"), message, hint))
+            elif shared > most:
+                message = f"{shared} tokens cannot be shared, there are {most}"
+                self._found.append(((*path, "shared"), message, ""))
+        output = what.get("output_tokens", 1)
+        self._tokens[name] = prompt + (output if isinstance(output, int) else 1)

@@ -1,0 +1,167 @@
+"""Judgements on traffic in which requests share what they share and come when they come."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kvconform.contract.sharing import shared_tokens
+from kvconform.engine.events import Admitted, Answered, Computed, Copied, Event, Loaded, Read
+from kvconform.ports import Capability, RequestSpec
+from kvconform.stage.judge import Judge, say
+from kvconform.stage.stored import StoredChunks
+
+_OF_HITS = frozenset({"hit-is-covered", "load-is-async", "draft-tail-dropped"})
+"""Checks that arise with the first hit."""
+
+_IF_KNOWN = frozenset({"hit-is-best", "never-shared", "load-is-exact"})
+"""Checks of what only some traces show, such as a lookup while nothing is in flight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """Chunks of a request's prefix that were taken away after ``at`` events."""
+
+    at: int
+    spec: RequestSpec
+    group: int
+    chunks: tuple[int, ...]
+    at_rest: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Traffic:
+    """Judges the verdicts of a trace, in the order in which they were given.
+
+    Where copies are seen, it is known what was stored: no hit may need more.  At ``rests`` (steps
+    before which nothing was left to do) all of it is ready, so that a hit may not be shorter
+    either, until the first hit of such a step, whose load changes what others find.
+    """
+
+    judge: Judge
+    requests: Mapping[str, RequestSpec]
+    rests: frozenset[int]
+    drops: Sequence[Dropped]
+    _computed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Tokens of each request whose KV was computed or found so far."""
+    _certain: bool = True
+    best: dict[str, int] = field(default_factory=dict)
+    """The longest right hit of each request that asked when everything was known, in tokens."""
+
+    def judge_events(self, events: Sequence[Event]) -> None:
+        """Judge every answer by what had happened before it."""
+        self.judge.tally.open(*_OF_HITS, "hit-is-best", "never-shared", "load-is-exact")
+        stored = StoredChunks(oracle=self.judge.oracle)
+        drops = list(self.drops)
+        found_in = 0
+        for at, event in enumerate(events):
+            while drops and drops[0].at <= at:
+                dropped = drops.pop(0)
+                stored.drop(dropped.spec, dropped.group, dropped.chunks)
+                self._certain &= dropped.at_rest
+            if isinstance(event, Copied):
+                stored.take(event)
+            elif isinstance(event, Computed):
+                self._computed[event.request] = max(self._computed[event.request], event.end)
+            elif isinstance(event, Answered):
+                if self._answer(event, stored, at_rest=found_in != event.step) and event.tokens:
+                    self._load(events[at:], event)
+                self._sharing(event)
+                found_in = event.step if event.tokens else found_in
+
+    def _answer(self, answer: Answered, stored: StoredChunks, *, at_rest: bool) -> bool:
+        """Judge one verdict; whether all that it depends on was known."""
+        if Capability.TRANSFER_CONTROL not in self.judge.oracle.claims:
+            self.judge.answer(answer, None)
+            return False
+        known = at_rest and self._certain and answer.step in self.rests
+        supply = stored.supply(self.requests[answer.request], answer.num_tokens)
+        self.judge.answer(answer, supply, at_most=not known)
+        if known:
+            best = self.judge.oracle.best_verdict(
+                answer.num_tokens, supply, local_tokens=answer.local
+            )
+            self.best[answer.request] = best or 0
+        return known
+
+    def _load(self, events: Sequence[Event], answer: Answered) -> None:
+        """What the load of a hit brought, if no other load began before it was complete."""
+        ends = (
+            at
+            for at, event in enumerate(events)
+            if isinstance(event, Loaded) and event.request == answer.request
+        )
+        during = events[: next(ends, 0)]
+        if [event.step for event in during if isinstance(event, Admitted)] == [answer.step]:
+            self.judge.load(during, answer)
+
+    def _sharing(self, answer: Answered) -> None:
+        """No hit goes beyond what some request has computed of the same KV, unless it needs none."""
+        asks = self.requests[answer.request]
+        same_tokens = same_kv = self._computed[answer.request]
+        for name, computed in self._computed.items():
+            other = self.requests[name]
+            tokens = min(computed, _equal_tokens(asks, other))
+            same_tokens = max(same_tokens, tokens)
+            same_kv = max(same_kv, shared_tokens(asks.partition, other.partition, tokens))
+        tally = self.judge.tally
+        if same_kv < same_tokens:
+            tally.saw("never-shared")
+        boundary = answer.boundary or 0
+        if boundary <= same_kv or not self.judge.oracle.loaded_chunks(boundary):
+            return
+        check = "never-shared" if boundary <= same_tokens else "hit-is-covered"
+        tally.wrong(
+            check,
+            f"at most {same_kv} tokens, which is what requests before computed of its KV",
+            say(boundary),
+            f"{answer}; its KV depends on {asks.partition}",
+            event=answer,
+        )
+
+    def judge_hits(self, events: Sequence[Event], hits: Mapping[str, int]) -> None:
+        """Each request that must hit was admitted with as much, if a connector claims to find it."""
+        tally = self.judge.tally
+        for name, least in hits.items():
+            tally.saw("hit-is-best")
+            boundaries = [e.boundary for e in events if isinstance(e, Admitted) and e.request == name]
+            most = len(self.requests[name].prompt) - 1 if name in self.requests else least
+            if max(boundaries, default=0) < min(least, most):
+                tally.wrong(
+                    "hit-is-best",
+                    f"{name!r} is admitted with a hit of at least {least} tokens",
+                    say(max(boundaries, default=0)),
+                    "as the case says under hits",
+                )
+
+    def drop_idle_checks(self, events: Sequence[Event], hits: Mapping[str, int]) -> None:
+        """Drop the checks that this trace gave nothing to, where that is no fault of the connector.
+
+        A hit that the case counts on is the witness of all that is judged about hits.
+        """
+        tally = self.judge.tally
+        idle: set[str] = set()
+        if not hits and not any(isinstance(e, Answered) and e.tokens for e in events):
+            idle |= _OF_HITS
+        admitted = any(isinstance(e, Admitted) for e in events)
+        loads = [e for e in events if isinstance(e, Loaded)]
+        if (not hits and not admitted) or (loads and not any(e.slots for e in loads)):
+            idle.add("bytes-after-load")
+        if Capability.TRANSFER_CONTROL not in self.judge.oracle.claims:
+            idle.add("draft-tail-dropped")
+        if not any(isinstance(e, Read) for e in events):
+            idle.add("reads-own-bytes")
+        idle |= {name for name in _IF_KNOWN if not tally.has_seen(name)}
+        for name in idle:
+            tally.drop(name)
+
+
+def _equal_tokens(one: RequestSpec, other: RequestSpec) -> int:
+    """Tokens at the front that two requests have in common, answers included."""
+    pairs = zip((*one.prompt, *one.output), (*other.prompt, *other.output), strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), _shorter(one, other))
+
+
+def _shorter(one: RequestSpec, other: RequestSpec) -> int:
+    return min(len(spec.prompt) + len(spec.output) for spec in (one, other))

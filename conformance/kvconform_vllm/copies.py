@@ -1,0 +1,63 @@
+"""What a copy that a rank's gate performs moves, in blocks of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvconform.engine.events import Copied, Event
+from kvconform.engine.memory import RankMemory
+from kvconform.ports import Direction, Layout, TransferJob
+from kvconform_vllm.observation import Observer, rows_of
+
+
+class CopyWatch:
+    """Records each copy as an event: a store by its bytes, a load by whose block it fills."""
+
+    def __init__(
+        self, layout: Layout, scheduler: Any, observer: Observer, record: Callable[[Event], None]
+    ) -> None:
+        self._layout = layout
+        self._scheduler = scheduler
+        self._observer = observer
+        self._record = record
+
+    def of_rank(self, rank: int, memory: RankMemory) -> Callable[[TransferJob], None]:
+        """What a rank's gate tells its copies to."""
+
+        def observe(job: TransferJob) -> None:
+            store = job.direction is Direction.STORE
+            name = self._source if store else self._destination
+            blocks = tuple(name(memory, group, block) for group, block in job.blocks)
+            contents = tuple(
+                memory.content(self._layout.index(group), block)
+                for (group, _), (_, block) in zip(blocks, job.blocks, strict=True)
+                if store
+            )
+            self._record(
+                Copied(
+                    step=self._observer.number,
+                    direction=job.direction,
+                    rank=rank,
+                    job=job.job_id,
+                    blocks=blocks,
+                    contents=contents,
+                )
+            )
+
+        return observe
+
+    def _source(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
+        """The block index that a block's bytes name; group -1 asks them for their group too."""
+        if group < 0:
+            group = max(0, memory.group_of(block))
+        return self._layout.groups[group].name, memory.block_index(group, block)
+
+    def _destination(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
+        """The block index that a living request has for a pool block, -1 for none."""
+        del memory
+        for name in list(self._scheduler.requests):
+            for position, row in enumerate(rows_of(self._scheduler, name)):
+                if group in {position, -1} and block in row:
+                    return self._layout.groups[position].name, row.index(block)
+        return self._layout.groups[max(0, group)].name, -1

@@ -1,0 +1,67 @@
+"""What is drawn: valid matrices, all kinds of events and groups, and nothing that is not claimed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from kvconform.fuzz.draw import examples
+from kvconform.fuzz.example import Example
+from kvconform.matrix import load_matrix
+from kvconform.ports import Capability
+from kvconform.stage.trace_events import KINDS
+
+
+def drawn(count: int, claims: set[Capability]) -> list[Example]:
+    """So many examples."""
+    found: list[Example] = []
+    few = settings(
+        max_examples=count, database=None, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+
+    def keep(example: Example) -> None:
+        found.append(example)
+
+    seed(0)(few(given(examples(claims))(keep)))()
+    return found
+
+
+def kinds(found: list[Example]) -> set[str]:
+    """Kinds of their events."""
+    return {
+        name
+        for example in found
+        for event in example.events
+        for name in ([event] if isinstance(event, str) else event)
+    }
+
+
+def test_every_example_is_a_valid_matrix_and_comes_back_from_its_file(tmp_path: Path):
+    """The file says the same as the example, word for word."""
+    for number, example in enumerate(drawn(60, set(Capability))):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(example.text(f"no-{number}", "An example: drawn", ["COV-1"], comment="One\nTwo"))
+        matrix = load_matrix(path)
+        assert Example.of_row(matrix, matrix.rows[0]) == example
+        assert matrix.case(matrix.rows[0]).layout == example.case().layout
+
+
+def test_all_kinds_of_events_and_groups_come():
+    """Two hundred examples have each of them."""
+    found = drawn(200, set(Capability))
+    assert kinds(found) == set(KINDS)
+    groups = [group for example in found for group in example.layout["groups"]]
+    assert {group["kind"] for group in groups} == {"full", "sliding", "chunked_local"}
+    assert any(group.get("eagle") for group in groups)
+    assert any(example.layout.get("world") == 2 for example in found)
+    assert any(example.engine.get("scheduling") == "async" for example in found)
+
+
+def test_what_is_not_claimed_is_not_drawn():
+    """A connector without control of chunks and copies gets no example that needs it."""
+    found = drawn(200, set())
+    assert "drop" not in kinds(found)
+    held = {event["hold"] for e in found for event in e.events if isinstance(event, dict) and "hold" in event}
+    assert held == {"reports"}
