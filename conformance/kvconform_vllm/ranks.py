@@ -100,11 +100,13 @@ class Rank:
             if part.boundary:
                 slots, difference = self.retained(part.live, part.rows, part.boundary)
                 on_load(part.live, part.boundary, slots, difference)
-            slots, difference = self._attended(part)
-            on_read(part.live, part.start, slots, difference)
         for part in work:
             for group, row in enumerate(part.rows):
                 self.memory.write(group, row, part.live.prefix, range(part.start, part.end))
+        # A layer writes before it reads: a request may share what another computes in this step.
+        for part in work:
+            slots, difference = self._attended(part)
+            on_read(part.live, part.start, slots, difference)
         for name, layer in self.kv_caches.items():
             self._worker.save_kv_layer(name, layer, None)
 
