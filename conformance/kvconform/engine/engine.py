@@ -205,6 +205,10 @@ class Engine:
                 difference=difference,
             )
         )
+        if slots and difference is None:
+            self.scheduler.origins.check_load(
+                request.prefix, holding.num_local_tokens + holding.num_external_tokens
+            )
 
     def _on_read(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
         if slots:
@@ -270,6 +274,7 @@ class Engine:
         # A row in which only the chunk's blocks are held, so that slots fall on them.
         row = [NULL_BLOCK] * (chunk * size // block_size) + blocks
         tokens = range(chunk * size, chunk * size + size)
+        self.scheduler.origins.computed(live.prefix, tokens)
         for memory in self._memories:
             memory.poison(blocks)
             memory.write(group, row, live.prefix, tokens)

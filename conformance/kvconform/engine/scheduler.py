@@ -10,6 +10,7 @@ from typing import Any
 from kvconform.engine.allocator import Allocator
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.events import Admitted, Answered, Broke, Computed, Ended, Event, Happened
+from kvconform.engine.origins import Origins
 from kvconform.engine.rank import Plan, Work, rows_of
 from kvconform.engine.requests import LiveRequest
 from kvconform.ports import (
@@ -54,6 +55,7 @@ class Scheduler:
         """Ended requests whose blocks the connector still reads."""
         self.refused: set[str] = set()
         """Requests that stay waiting after a miss, as if the pool were full."""
+        self.origins = Origins()
         self._side = side
         self._record = record
         self._finished: set[str] = set()
@@ -294,6 +296,7 @@ class Scheduler:
             )
         )
         self._record(Computed(step=self.number, request=request.request_id, start=start, end=end))
+        self.origins.computed(request.prefix, range(start, end))
         if end >= request.num_tokens + request.in_flight:
             request.in_flight += 1
             draft.samples.append((request, self._epoch(request)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvconform.contract.sharing import shared_supply, shared_tokens
+from kvconform.engine.origins import tells_of_kept
 from kvconform.ports import Image, Lora, Partition
 from kvconform.stage.consumers import ConsumerSteps
 from kvconform.stage.errors import UnfinishedScenarioError
@@ -38,6 +39,8 @@ class IsolationSteps(ConsumerSteps):
             shared_supply(self.oracle, self._least_supply(), shared),
             partition=stranger,
         )
+        if tells_of_kept(self.events):
+            return  # what an earlier case stored says nothing of sharing in this one
         self.tally.open("never-shared")
         for answer in self._answers(name):
             if shared < num_tokens:
