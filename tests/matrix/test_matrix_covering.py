@@ -292,3 +292,21 @@ def test_the_gate_names_what_nothing_exercises() -> None:
     assert clauses_without_case(fewer) == ["CAP-1"]
     kinds = [matrix for matrix in matrices if "chunked_local" not in str(matrix.document)]
     assert any("group kind 'chunked_local'" in line for line in unexercised(kinds))
+
+
+def test_a_pin_that_the_oracle_contradicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Told by the check, at its place, with what the oracle says; right pins pass."""
+    (shipped,) = find_matrices(["coverage/cold_consumer"])
+    text = Path(shipped).read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    Path("right.yaml").write_text(text, encoding="utf-8")
+    assert main(["check", "right.yaml"]) == 0
+    Path("wrong.yaml").write_text(text.replace("verdict: 32", "verdict: 16"), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["check", "wrong.yaml"]) == 2
+    assert capsys.readouterr().err == (
+        "kvconform: wrong.yaml:26:1: verdict is pinned to 16, the oracle says 32 "
+        "(in row [keep.0-sched.sync])\n"
+    )

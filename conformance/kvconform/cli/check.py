@@ -12,6 +12,7 @@ from kvconform.matrix import Matrix, MatrixError, Problem, check_layouts, find_l
 from kvconform.matrix.gate import GateError, unexercised
 from kvconform.matrix.lint import clauses_without_case, lint
 from kvconform.matrix.lock import LockState
+from kvconform.run.pins import wrong_pins
 from kvconform.run.request import CaseIndex
 
 
@@ -26,7 +27,7 @@ def execute(options: argparse.Namespace) -> int:
     fill_in(options)
     layouts, matrices = _load(options)
     whole = not options.paths
-    _lint(matrices, whole=whole)
+    _lint(matrices, options, whole=whole)
     cases = sum(len(matrix.rows) for matrix in matrices)
     told = [count(len(matrices), "matrix", "matrices"), count(cases, "case", "cases")]
     told += [count(layouts, "layout", "layouts")] if layouts else []
@@ -39,9 +40,10 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _lint(matrices: list[Matrix], *, whole: bool) -> None:
+def _lint(matrices: list[Matrix], options: argparse.Namespace, *, whole: bool) -> None:
     """Raise what is no good about valid matrices, and about all shipped ones together."""
     problems = [problem for matrix in matrices for problem in lint(matrix)]
+    problems += wrong_pins(matrices, options.templates)
     if problems:
         raise MatrixError(problems)
     for matrix in matrices:
