@@ -66,9 +66,9 @@ class SmallScheduler(SchedulerSide):
     def get_num_new_matched_tokens(
         self, request: Request, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
-        step = self.layout.hash_block
-        longest = (len(request.token_ids) - 1) // step * step  # one token is left to compute
-        for boundary in range(longest, num_computed_tokens, -step):
+        step, last = self.layout.hash_block, len(request.token_ids) - 1  # it is left to compute
+        whole = [last] if (last + 1) % step == 0 else []
+        for boundary in (*whole, *range(last // step * step, num_computed_tokens, -step)):
             groups = range(len(self.layout.groups))
             if all(self.serves(request, g, num_computed_tokens, boundary) for g in groups):
                 return boundary - num_computed_tokens, False

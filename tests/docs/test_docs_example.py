@@ -37,10 +37,12 @@ SHIPPED = (
     "coverage/draft_tail",
     "coverage/fallback",
     "coverage/layout_chunked_local",
+    "coverage/layout_full_only",
     "coverage/part_written",
     "coverage/prefill_steps",
     "coverage/unaligned_hit",
     "coverage/warm_consumer",
+    "coverage/whole_prompt",
     "readiness",
 )
 """Matrices of every scenario and kind of group; all of them together take minutes."""

@@ -115,11 +115,24 @@ class ReportsWhatItIsAsked(QuietWorker):
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_hit_of_the_whole_prompt_computes_the_last_token_again(is_async):
-    """Legal by the port: the request ends, and the engine does not trip over its own windows."""
+def test_a_hit_of_the_whole_prompt_breaks_where_the_last_token_has_a_window(is_async):
+    """It is computed again and reads one token more than such a hit keeps: told, with what is right."""
     bare = type(SWA)(name="bare", kind=SWA.kind, block_size=4, window=5)
     scheduler = type("Whole", (PromisesTheWholePrompt,), {"is_async": is_async})
     engine = engine_of(layout_of(FULL, bare), quiet(scheduler, ReportsWhatItIsAsked))
+    run(engine, spec("a", 32))
+    assert engine.dead
+    (broke,) = [event for event in engine.events if isinstance(event, Broke)]
+    assert broke.method == "get_num_new_matched_tokens"
+    assert "reads token 27 of group bare" in broke.text
+    assert broke.text.endswith("expected a hit of 31")
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_hit_of_the_whole_prompt_computes_the_last_token_again(is_async):
+    """Legal by the port where every token is kept."""
+    scheduler = type("Whole", (PromisesTheWholePrompt,), {"is_async": is_async})
+    engine = engine_of(layout_of(FULL), quiet(scheduler, ReportsWhatItIsAsked))
     run(engine, spec("a", 32))
     assert [(e.start, e.end) for e in of(engine, Computed, "a")] == [(31, 32)]
     assert engine.ended("a")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from kvconform.cli.command import Command, add_paths, count, positive_number, say
@@ -58,6 +59,9 @@ def execute(options: argparse.Namespace) -> int:
     if not groups:
         say("no case failed")
         return 0
+    if options.probe:
+        # What fails together in the rows that were run may part in those that are run now.
+        groups = [replace(group, checks=(one,)) for group in groups for one in group.checks]
     for group in groups[: options.most]:
         if group.matrix not in own:
             raise ForeignRecordsError(
@@ -122,6 +126,6 @@ COMMAND = Command(
     summary="tell which axis values the failing cases of a run have in common, and no passing ones",
     add_options=_add_options,
     execute=execute,
-    epilog="PATH are the matrices of that run (default: all that are shipped). "
+    epilog="PATH are the matrices of that run, shipped ones and your own (default: all that are shipped). "
     "Exit codes: 0 told, 2 usage or bad file.",
 )

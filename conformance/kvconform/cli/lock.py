@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from kvconform.cli.command import Command, add_paths, count, say
 from kvconform.matrix import Matrix, find_matrices, load_matrices
@@ -56,8 +57,11 @@ def _settle(matrix: Matrix, *, write: bool) -> str:
 
 
 def _difference(old: str, lock: Lock, state: LockState) -> str:
-    kept = sum(f'  ["{key}",' in old for key, _ in lock.rows)
-    gone = old.count('\n  ["') - kept
+    before = [frozenset(key.split("-")) for key in re.findall(r'^  \["([^"]*)"', old, re.MULTILINE)]
+    # A row is kept where it has every value that it had: an axis that came since has its default.
+    now = [frozenset(key.split("-")) for key, _ in lock.rows]
+    kept = sum(any(tokens <= row for row in now) for tokens in before)
+    gone = len(before) - kept
     return (
         f"{state}: {count(len(lock.rows), 'row', 'rows')}, {kept} kept, "
         f"{len(lock.rows) - kept} new, {gone} gone"

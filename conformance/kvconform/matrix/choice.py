@@ -137,7 +137,7 @@ class Chooser:
     def _covering(
         self, wanted: Mapping[str, Any], lock: tuple[Lock | None, LockState] | None
     ) -> Choice | None:
-        strength = self._strength(wanted)
+        strength = self._strength(wanted, own=lock is not None)
         presets = self._presets(wanted)
         if strength is None or presets is None:
             return None
@@ -194,10 +194,13 @@ class Chooser:
         names = [self.constraints[int(number)].name for number in numbers.split(", ")]
         return f"{head}is left out by {', '.join(names)}"
 
-    def _strength(self, wanted: Mapping[str, Any]) -> Strength | None:
-        """The strength among factors; no more than there are."""
+    def _strength(self, wanted: Mapping[str, Any], *, own: bool) -> Strength | None:
+        """The strength among factors; one that a run asks for is no more than there are."""
         factor_of = self.space.factor_of()
         parts = []
+        if own and wanted["strength"] > len(self.space.factors):
+            message = f"strength {wanted['strength']} among {len(self.space.factors)} axes that vary apart"
+            self.report.add(("select", "strength"), message, "write 'select: all'")
         before = len(self.report.problems)
         for at, part in enumerate(wanted.get("parts", ())):
             factors = set()
@@ -208,7 +211,11 @@ class Chooser:
                     self.report.add(path, message, suggest(name, factor_of))
                 else:
                     factors.add(factor_of[name])
-            parts.append((frozenset(factors), min(part["strength"], len(factors))))
+            if part["strength"] > len(factors) and factors:
+                told = f"strength {part['strength']} among {len(factors)} axes that vary apart"
+                hint = f"at most {len(factors)}"
+                self.report.add(("select", "parts", at, "strength"), told, hint)
+            parts.append((frozenset(factors), part["strength"]))
         if len(self.report.problems) > before:
             return None
         base = min(wanted["strength"], len(self.space.factors))

@@ -37,6 +37,7 @@ class _Names:
         self._groups = groups
         self._tokens: dict[str, int] = {}
         """Tokens of prompt and answer of the requests so far."""
+        self._prompts: dict[str, int] = {}
         self._found: list[_Problem] = []
 
     def problems(self, trace: Mapping[str, Any]) -> list[_Problem]:
@@ -44,8 +45,12 @@ class _Names:
         for at, event in enumerate(events if isinstance(events, list) else ()):
             for kind, what in event.items() if isinstance(event, dict) else ():
                 self._event(("given", "events", at, kind), kind, what)
-        for name in hits if isinstance(hits, dict) else ():
+        for name, least in hits.items() if isinstance(hits, dict) else ():
             self._must_be_known(("given", "hits", name), name)
+            prompt = self._prompts.get(name)
+            if prompt is not None and isinstance(least, int) and least >= prompt:
+                message = f"{name!r} has a prompt of {prompt} tokens and cannot hit {least}"
+                self._found.append((("given", "hits", name), message, f"at most {prompt - 1}"))
         return self._found
 
     def _event(self, path: Path, kind: str, what: Any) -> None:
@@ -84,5 +89,6 @@ class _Names:
             elif shared > most:
                 message = f"{shared} tokens cannot be shared, there are {most}"
                 self._found.append(((*path, "shared"), message, ""))
+        self._prompts[name] = prompt
         output = what.get("output_tokens", 1)
         self._tokens[name] = prompt + (output if isinstance(output, int) else 1)

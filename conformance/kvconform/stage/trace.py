@@ -91,6 +91,7 @@ class TraceSteps(HoldSteps):
         self._need(Capability.CHUNK_CONTROL)
         self._need_chunks_as_wished()
         position = self.layout.index(group)
+        self._must_have(name, position, max(chunks))
         self._drops.append(
             Dropped(
                 at=len(self._events),
@@ -102,6 +103,15 @@ class TraceSteps(HoldSteps):
         )
         for chunk in chunks:
             self.bench.drop_chunk(name, position, chunk)
+
+    def _must_have(self, name: str, group: int, chunk: int) -> None:
+        spec = self._requests[name]
+        known, end = len(spec.prompt) + len(spec.output), self.oracle.tokens_of((group, chunk))[-1] + 1
+        if end > known:
+            raise TraceError(
+                f"{self.case.source}: chunk {chunk} of group {self.layout.groups[group].name} ends with "
+                f"token {end}, and request {name!r} has {known}: name a chunk that it has"
+            )
 
     def judge_traffic(self) -> None:
         """Judge every verdict as far as what is stored is known; what cannot arise is no check."""
