@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -116,26 +116,13 @@ def cut(
 
 
 def _quotas(sizes: Sequence[int], most: int) -> list[int]:
-    """Whole numbers in proportion to ``sizes``, ``most`` in all; the largest are rounded down."""
-    total = sum(sizes)
-    if total <= most:
-        return list(sizes)
-    quotas = [min(1, size) for size in sizes]
-    for at in _by_need(sizes, quotas, most - sum(quotas)):
-        quotas[at] += 1
-    while sum(quotas) > most:
-        quotas[max(range(len(quotas)), key=lambda at: (quotas[at], at))] -= 1
+    """Whole numbers in proportion to ``sizes``, ``most`` in all, one for each as long as they last."""
+    quotas = [0] * len(sizes)
+    for _ in range(min(most, sum(sizes))):
+        short = [at for at, size in enumerate(sizes) if quotas[at] < size]
+        # Whoever has none yet, then whoever has the least part of its size.
+        quotas[min(short, key=lambda at: (quotas[at] / sizes[at], at))] += 1
     return quotas
-
-
-def _by_need(sizes: Sequence[int], quotas: Sequence[int], count: int) -> Iterable[int]:
-    """Whose turn it is, ``count`` times: the one with the least part of its size so far."""
-    given = list(quotas)
-    for _ in range(max(0, count)):
-        open_ = [at for at, size in enumerate(sizes) if given[at] < size]
-        at = min(open_, key=lambda one: (given[one] / sizes[one], one))
-        given[at] += 1
-        yield at
 
 
 def _best(matrix: Matrix, quota: int) -> Matrix:
