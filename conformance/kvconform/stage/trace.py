@@ -7,7 +7,7 @@ from typing import Any
 
 from kvconform.ports import Capability, KvconformError, RequestSpec
 from kvconform.stage.holds import HoldSteps
-from kvconform.stage.trace_events import happen
+from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
 from kvconform.stage.traffic import Dropped, Traffic
 
 
@@ -25,6 +25,13 @@ class TraceSteps(HoldSteps):
         self._drops: list[Dropped] = []
         self.best_hits: Mapping[str, int] = {}
         """The longest right hit of each request that asked when all was known, in tokens."""
+
+    def _arises(self, check: str) -> bool:
+        """Whether the case has an event without which the check has nothing to look at."""
+        needed = ARISES_WITH.get(check)
+        if needed is not None and not needed & kinds_in(self.given.get("events", ())):
+            return False
+        return super()._arises(check)
 
     @property
     def num_requests(self) -> int:

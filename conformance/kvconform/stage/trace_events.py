@@ -6,7 +6,7 @@ name; a kind is these two, and nothing else knows of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kvconform.ports import RequestSpec
@@ -21,6 +21,14 @@ Kind = Callable[["TraceSteps", Any], None]
 
 KINDS: dict[str, Kind] = {}
 """Every kind of event by its name."""
+
+ARISES_WITH: dict[str, frozenset[str]] = {}
+"""Checks that come up only in traces with one of these kinds of event, whatever the connector does."""
+
+
+def kinds_in(events: Iterable[str | Mapping[str, Any]]) -> frozenset[str]:
+    """The kinds of the events of a trace."""
+    return frozenset(kind for event in events for kind in ([event] if isinstance(event, str) else event))
 
 
 def _kind(function: Kind) -> Kind:
