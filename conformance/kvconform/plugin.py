@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from kvconform.connector_config import read_settings
 from kvconform.engine.interrupts import INTERRUPTS
 from kvconform.plugin_expectations import session_expectations, show_expectation
 from kvconform.plugin_options import DEVICES
-from kvconform.ports import KvconformError, UnsupportedLayoutError
+from kvconform.ports import KvconformError, StoreFactory, UnsupportedLayoutError
 from kvconform.registry import Candidate, resolve_connector
 from kvconform.rendered import case_id, case_of_node, is_smoke, manifest_of, rendered_case
 from kvconform.results.blame import crash_record
@@ -125,6 +126,13 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--records: {error}") from error
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Servers end with the session, however that ends."""
+    session = config.stash.get(_SESSION, None)
+    if session is not None:
+        session.close()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Smoke cases first; leave out what ``--case`` does not name and ``--skip-recorded`` has."""
     items.sort(key=lambda item: not is_smoke(item.path))
@@ -154,6 +162,7 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 def stage(request: pytest.FixtureRequest, row: Any) -> Iterator[Any]:
     """The case's own bench: the engine with a fresh connector, on which a template calls steps."""
     from kvconform import stage as stages  # noqa: PLC0415 - torch loads when the first case runs
+    from kvconform.store import StoreStage  # noqa: PLC0415 - the same
 
     __tracebackhide__ = True
     _one_thread()
@@ -164,14 +173,24 @@ def stage(request: pytest.FixtureRequest, row: Any) -> Iterator[Any]:
     unsupported = session.expected.unsupported(case.id)
     if unsupported:
         pytest.skip(NOT_APPLICABLE + unsupported)
+    checks = tuple(request.module.CHECKS)
+    made: Any
     try:
-        made = stages.Stage(
-            case,
-            factory=session.candidate.factory,
-            device=session.device,
-            checks=tuple(request.module.CHECKS),
-            options=session.options,
-        )
+        if getattr(request.module, "SUBJECT", "connector") == "store":
+            made = StoreStage(
+                case,
+                factory=session.store_factory(),
+                connector=session.candidate.name,
+                checks=checks,
+            )
+        else:
+            made = stages.Stage(
+                case,
+                factory=session.candidate.factory,
+                device=session.device,
+                checks=checks,
+                options=session.options,
+            )
     except stages.NotApplicableError as error:
         pytest.skip(_skip_reason(error))
     request.node.stash[_STAGE] = made
@@ -253,6 +272,24 @@ class _Session:
         if check_options is not None:
             check_options(self.options)
         self.expected = session_expectations(config, self.candidate.version)
+        self._servers = ExitStack()
+        session = getattr(self.candidate.factory, "session", None)
+        # Under pytest-xdist the controller runs no case.
+        if session is not None and not config.getoption("numprocesses", None):
+            self._servers.enter_context(session())
+
+    def store_factory(self) -> StoreFactory:
+        """What opens the store of a case about stores; raises `NotApplicableError` for want of one."""
+        from kvconform.stage import NotApplicableError  # noqa: PLC0415 - loaded already by the fixture
+
+        store: StoreFactory | None = getattr(self.candidate.factory, "store", None)
+        if store is None:
+            raise NotApplicableError("n/a: no store is put to the test (kvconform run --store NAME)")
+        return store
+
+    def close(self) -> None:
+        """End the servers that were started."""
+        self._servers.close()
 
 
 class _Controller:

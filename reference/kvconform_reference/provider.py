@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kvconform.ports import ConnectorFactory, ConnectorNotFoundError
+from kvconform.ports import ConnectorFactory, ConnectorNotFoundError, Store, StoreFactory
 from kvconform_reference.connector import make_connector
 from kvconform_reference.mutants import MUTANTS
+from kvconform_reference.stores import FileStore, MemoryStore
 
 VERSION = "0.1.0"
 
@@ -49,3 +50,36 @@ class Mutant:
         mutant = MUTANTS[argument]
         told = {"version": VERSION, "fault": mutant.fault, "clause": ",".join(mutant.clauses)}
         return told if mutant.seed_cases is None else {**told, "cases": str(mutant.seed_cases)}
+
+
+class EmbeddedStore:
+    """A store that comes with the project and takes no argument."""
+
+    kind: type[Store]
+
+    def factory(self, argument: str) -> StoreFactory:
+        """Opens the store."""
+        if argument:
+            raise ConnectorNotFoundError(f"this store takes no argument, not {argument!r}")
+        return self.kind
+
+    def names(self) -> Sequence[str]:
+        """Its only name."""
+        return ("",)
+
+    def describe(self, argument: str) -> Mapping[str, str]:
+        """Its version."""
+        del argument
+        return {"version": VERSION}
+
+
+class Memory(EmbeddedStore):
+    """``memory``: objects in the memory of one process."""
+
+    kind = MemoryStore
+
+
+class Files(EmbeddedStore):
+    """``fs``: one file an object."""
+
+    kind = FileStore

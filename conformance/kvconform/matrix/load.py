@@ -23,12 +23,21 @@ from kvconform.matrix.plan import OWN, Level, Plan
 from kvconform.matrix.problems import MatrixError, Problem, shown, suggest
 from kvconform.matrix.report import Report, TooManyProblemsError
 from kvconform.matrix.rules import Rules
-from kvconform.matrix.scenario import Scenario, ScenarioError, ScenarioNotFoundError, load_scenario
+from kvconform.matrix.scenario import (
+    Scenario,
+    ScenarioError,
+    ScenarioNotFoundError,
+    Subject,
+    load_scenario,
+)
 from kvconform.matrix.space import Space
-from kvconform.ports import Capability
+from kvconform.ports import Capability, StoreCapability
 
 _LEVELS = 4
 """How far above a matrix its folder of layouts is looked for."""
+
+_NO_LAYOUT = {"hash_block": 1, "groups": [{"name": "none", "kind": "full", "block_size": 1}]}
+"""The layout of cases that have none."""
 
 _ROWS_NEED = frozenset(
     {"layout", "engine", "given", "axes", "zip", "exclude", "implies", "select", "expect"}
@@ -118,6 +127,7 @@ class _Loading:
         if not isinstance(data, dict):
             return None
         scenario = self._check_names(data, broken)
+        self._settle_layout(data, scenario)
         if isinstance(data.get("layout"), str) and "layout" not in broken:
             self._read_layout(data)
         # A key that nobody knows may be a misspelt section, without which the rest looks wrong.
@@ -137,12 +147,23 @@ class _Loading:
         if "scenario" in data and "scenario" not in broken:
             scenario = self._find_scenario(data["scenario"])
         self._check_clauses(_texts(data.get("clauses")), scenario)
-        known = [capability.value for capability in Capability]
+        of_stores = scenario is not None and scenario.subject is Subject.STORE
+        known = [one.value for one in (StoreCapability if of_stores else Capability)]
         for at, name in _texts(data.get("requires")):
             if name not in known:
                 message = f"no capability is named {shown(name)}"
                 self.report.add(("requires", at), message, suggest(name, known))
         return scenario
+
+    def _settle_layout(self, data: dict[str, Any], scenario: Scenario | None) -> None:
+        """A store knows no layout; every other scenario needs one."""
+        of_stores = scenario is not None and scenario.subject is Subject.STORE
+        if of_stores and "layout" in data:
+            self.report.add(("layout",), "a store knows no layout", "leave it out", key=True)
+        elif of_stores:
+            data["layout"] = dict(_NO_LAYOUT)
+        elif scenario is not None and "layout" not in data:
+            self.report.add((), "the key 'layout' is missing")
 
     def _find_scenario(self, name: str) -> Scenario | None:
         try:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,14 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 def _definition() -> Rules:
     text = (resources.schema_dir() / "scenario.schema.json").read_text(encoding="utf-8")
     return Rules(json.loads(text))
+
+
+class Subject(StrEnum):
+    """What the cases of a scenario put to the test."""
+
+    CONNECTOR = "connector"
+    STORE = "store"
+    """A store by itself, without requests: its matrices have no layout."""
 
 
 class ScenarioNotFoundError(KvconformError, LookupError):
@@ -58,6 +67,7 @@ class Scenario:
     name: str
     title: str
     checks: tuple[str, ...]
+    subject: Subject
     schema: dict[str, Any]
     template: Path
 
@@ -111,6 +121,7 @@ def _load(name: str, path: Path, changed_ns: int) -> Scenario:  # noqa: ARG001 -
         name=name,
         title=data["title"],
         checks=tuple(data["checks"]),
+        subject=Subject(data.get("subject", Subject.CONNECTOR)),
         schema=data["given"],
         template=template,
     )

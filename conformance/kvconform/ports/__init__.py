@@ -30,10 +30,21 @@ from kvconform.ports.request import (
     load_cap,
     store_cap,
 )
+from kvconform.ports.store import (
+    BatchAnswer,
+    Overwrite,
+    Store,
+    StoreCapability,
+    StoreClaims,
+    StoreFactory,
+    StoreProvider,
+    StoreSetting,
+)
 
 __all__ = [
     "NULL_BLOCK",
     "PLAIN",
+    "BatchAnswer",
     "BlockTable",
     "Capability",
     "ChunkControl",
@@ -49,6 +60,7 @@ __all__ = [
     "Layout",
     "LayoutError",
     "Lora",
+    "Overwrite",
     "Partition",
     "Provider",
     "Request",
@@ -60,6 +72,12 @@ __all__ = [
     "Setting",
     "Step",
     "StepResult",
+    "Store",
+    "StoreCapability",
+    "StoreClaims",
+    "StoreFactory",
+    "StoreProvider",
+    "StoreSetting",
     "TransferGate",
     "TransferJob",
     "UnsupportedLayoutError",

@@ -8,6 +8,7 @@ from kvconform.contract.clauses import (
     lifecycle,
     readiness,
     speculation,
+    stores,
     termination,
 )
 from kvconform.contract.clauses.model import Check, Clause, Severity
@@ -21,6 +22,7 @@ _FAMILIES = (
     isolation,
     caps,
     speculation,
+    stores,
 )
 
 CLAUSES: dict[str, Clause] = {clause.id: clause for family in _FAMILIES for clause in family.CLAUSES}
