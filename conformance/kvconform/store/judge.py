@@ -30,10 +30,15 @@ class StoreJudge:
     def __post_init__(self) -> None:
         self.objects = Objects(claims=self.claims, capacity_bytes=self.capacity_bytes)
 
-    def answers(self, method: str, count: int, reply: Reply, event: StoreEvent) -> list[bool] | None:
+    def answers(
+        self, method: str, places: Sequence[Place], reply: Reply, event: StoreEvent
+    ) -> list[bool] | None:
         """The reply as one bool for each key; None, and told, if it is none."""
+        count = len(places)
         self.tally.saw("store-answers")
         if reply.error:
+            for check in {self.special.get(place, "") for place in places} - {""}:
+                self.tally.wrong(check, "no exception", reply.error, f"in {method}", event=event)
             self.tally.wrong("store-answers", "no exception", reply.error, f"in {method}", event=event)
             return None
         found: Any = reply.answer

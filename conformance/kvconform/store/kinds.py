@@ -77,7 +77,7 @@ class _Batch:
         contents = self.contents()
         reply = self._call(Asked(method="put", keys=self.keys, datas=tuple(map(bytes_of, contents))))
         event = self.stage.note(f"put {self.about} ({contents[0].size} bytes, version {contents[0].version}){self.where}: {_said(reply)}")
-        answers = self.stage.judge.answers("put", len(self.keys), reply, event)
+        answers = self.stage.judge.answers("put", self.places, reply, event)
         if answers is not None:
             self.stage.judge.put(self.places, contents, answers, event)
 
@@ -85,7 +85,7 @@ class _Batch:
         sizes = tuple(self._size(place) for place in self.places)
         reply = self._call(Asked(method="get", keys=self.keys, sizes=sizes))
         event = self.stage.note(f"get {self.about}{self.where}: {_said(reply)}")
-        answers = self.stage.judge.answers("get", len(self.keys), reply, event)
+        answers = self.stage.judge.answers("get", self.places, reply, event)
         if answers is not None:
             self.stage.judge.get(self.places, reply, answers, event)
         return answers or []
@@ -100,7 +100,7 @@ class _Batch:
     def exists(self) -> list[bool]:
         reply = self._call(Asked(method="exists", keys=self.keys))
         event = self.stage.note(f"exists {self.about}{self.where}: {_said(reply)}")
-        answers = self.stage.judge.answers("exists", len(self.keys), reply, event)
+        answers = self.stage.judge.answers("exists", self.places, reply, event)
         if answers is not None:
             self.stage.judge.exists(self.places, answers, event)
         return answers or []
@@ -108,7 +108,7 @@ class _Batch:
     def delete(self) -> None:
         reply = self._call(Asked(method="delete", keys=self.keys))
         event = self.stage.note(f"delete {self.about}{self.where}: {_said(reply)}")
-        answers = self.stage.judge.answers("delete", len(self.keys), reply, event)
+        answers = self.stage.judge.answers("delete", self.places, reply, event)
         for place, answer in zip(self.places, answers or (), strict=False):
             right = self.stage.judge.objects.delete_answers(place)
             self.stage.tally.saw("put-is-found")
@@ -200,7 +200,7 @@ def _race(stage: StoreStage, what: Mapping[str, Any]) -> None:
     mine = stage.ask(Asked(method="put", keys=batch.keys, datas=tuple(map(bytes_of, ours))))
     other = second.receive()
     event = stage.note(f"put {batch.about} by two processes at once: {_said(mine)} and {_said(other)}")
-    both = [stage.judge.answers("put", len(batch.keys), reply, event) for reply in (mine, other)]
+    both = [stage.judge.answers("put", batch.places, reply, event) for reply in (mine, other)]
     for at, place in enumerate(batch.places):
         for content in (ours[at], theirs[at]):
             stage.judge.known[content] = None

@@ -63,8 +63,8 @@ class StoreStage:
         self.namespace = "model"
         self.dead = ""
         kinds = kinds_in(self.given["events"])
-        arising = [c for c in checks if c not in _ARISES_WITH or _ARISES_WITH[c] & kinds]
-        self.tally = Tally(arising, frozenset())
+        self._checks = [c for c in checks if c not in _ARISES_WITH or _ARISES_WITH[c] & kinds]
+        self.tally = Tally(self._checks, frozenset())
         claims = self._open_first()
         missing = [need for need in case.requires if need not in claims.capabilities]
         if missing and not self.dead:
@@ -111,6 +111,7 @@ class StoreStage:
 
     def play(self) -> None:
         """Every event of the case, one after another."""
+        self.tally.open(*self._checks)
         for event in self.given["events"]:
             if not self.dead:
                 happen(self, event)
@@ -133,7 +134,7 @@ class StoreStage:
     def second(self) -> SecondProcess:
         """The second process, with the store of the current namespace open."""
         if self._second is None:
-            self._second = self._stack.enter_context(SecondProcess(self._connector))
+            self._second = self._stack.enter_context(self._process())
             reply = self._second.open(self.setting())
             if reply.error:
                 self._died(ConnectorBrokeError("open", f"in a second process: {reply.error}"))
@@ -148,12 +149,16 @@ class StoreStage:
 
     def killed(self, asked: Asked) -> None:
         """A process of its own opens the store, calls a method, and is killed inside it."""
-        with SecondProcess(self._connector) as process:
+        with self._process() as process:
             opened = process.open(self.setting())
             if opened.error:
                 self._died(ConnectorBrokeError("open", f"in a second process: {opened.error}"))
                 return
             process.call(asked)
+
+    def _process(self) -> SecondProcess:
+        modules = {type(self._factory).__module__, getattr(self._factory, "__module__", "")}
+        return SecondProcess(self._connector, sorted(modules - {"", "builtins"}))
 
     def close_here(self) -> None:
         """Close every store of this process."""

@@ -6,30 +6,28 @@ import os
 import signal
 import sys
 import threading
-import time
+from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
 from kvconform.engine.calls import describe
 from kvconform.ports import Store, StoreFactory
 from kvconform.registry import resolve_connector
-from kvconform.store.second import CALL, CLOSING, OPENING, Asked, Reply, guarded, inner, read, write
-
-_PERIOD_SECONDS = 0.5
+from kvconform.store.second import CALL, CLOSING, OPENING, Asked, Reply, guarded, inner
 
 
-def main() -> None:
-    """Serve the process that has our pipes until it closes them."""
-    connector, parent = sys.argv[1], int(sys.argv[2])
-    replies, asked = os.fdopen(os.dup(1), "wb"), sys.stdin.buffer
-    os.dup2(2, 1)  # what a store prints is no reply
+def serve(connector: str, pipe: Connection) -> None:
+    """Do what the process at the other end of the pipe asks, until it closes it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run ends us
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
-    factory = store_factory(connector)
+    factory: StoreFactory | None = None
     store: Store | None = None
-    while (message := read(asked)) is not None:
-        what, argument = message
+    while True:
         try:
+            what, argument = pipe.recv()
+        except EOFError:
+            return
+        try:
+            factory = factory or store_factory(connector)
             if what == OPENING:
                 store = factory(argument)
                 reply = Reply()
@@ -42,7 +40,7 @@ def main() -> None:
                 reply = Reply(error=f"cannot {what} now")
         except Exception as error:  # noqa: BLE001 - whatever a store raises is told
             reply = Reply(error=describe(error))
-        write(replies, reply)
+        pipe.send(reply)
 
 
 def store_factory(connector: str) -> StoreFactory:
@@ -88,13 +86,3 @@ def _die_after(calls: int) -> None:
 
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _leave_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_PERIOD_SECONDS)
-    os._exit(70)
-
-
-if __name__ == "__main__":
-    main()

@@ -27,7 +27,7 @@ class _Bare(FileStore):
 
     def _used(self, but: bytes) -> int:
         own = self.object_file(but).name
-        files = (file for file in self._folder.iterdir() if file.name not in {own} and file.name[0] != ".")
+        files = (file for file in self._folder.iterdir() if file.name != own and file.name[0] != ".")
         return sum(file.stat().st_size for file in files)
 
 

@@ -1,0 +1,1 @@
+"""Stores of other projects behind the store port of `kvconform`.  Each needs its own packages."""

@@ -1,0 +1,56 @@
+"""The names under which stores of other projects are found."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kvconform.ports import KvconformError, StoreFactory
+
+
+class StoreImportError(KvconformError, ImportError):
+    """What a store needs is not installed or does not import: says what, and how to get it."""
+
+
+class _Adapter:
+    """One store; ``module`` has its ``make(argument)``, ``distribution`` is what must be installed."""
+
+    name: str
+    module: str
+    distribution: str
+    environment: str
+
+    def factory(self, argument: str) -> StoreFactory:
+        """Opens the store; raises `StoreImportError` where its packages are missing."""
+        try:
+            loaded: Any = importlib.import_module(self.module)
+        except ImportError as error:
+            raise StoreImportError(
+                f"store {self.name!r} needs {self.distribution}, which does not import here "
+                f"({type(error).__name__}: {error}); tox -e {self.environment} has all it needs"
+            ) from error
+        factory: StoreFactory = loaded.make(argument)
+        return factory
+
+    def names(self) -> Sequence[str]:
+        """Its only name, unless it takes arguments."""
+        return ("",)
+
+    def describe(self, argument: str) -> Mapping[str, str]:
+        """The version of the distribution, or why it cannot be used."""
+        del argument
+        try:
+            return {"version": importlib.metadata.version(self.distribution)}
+        except importlib.metadata.PackageNotFoundError:
+            return {"version": "", "problem": f"{self.distribution} is not installed (tox -e {self.environment})"}
+
+
+class Aibrix(_Adapter):
+    """``aibrix``: the RocksDB tier of AIBrix kvcache."""
+
+    name = "aibrix"
+    module = "kvconform_stores.aibrix"
+    distribution = "aibrix-kvcache"
+    environment = "aibrix"
