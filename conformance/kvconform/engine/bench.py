@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from kvconform.engine.events import Event
-from kvconform.ports import Capability, ChunkState, RequestSpec
+from kvconform.ports import Capability, ChunkState, Direction, RequestSpec
 
 
 class Bench(Protocol):
@@ -54,6 +54,31 @@ class Bench(Protocol):
 
     def release(self) -> None:
         """End every hold."""
+
+    def abort(self, request: str) -> None:
+        """The client no longer wants a request: it ends, in whatever phase it is."""
+
+    def preempt(self, request: str) -> None:
+        """Preempt a request in the next step; one that is not running goes on."""
+
+    def gone(self, request: str) -> bool:
+        """Whether a request has ended and none of its blocks is kept: its id may come again."""
+
+    def hold_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """Hold reports of some ranks, and their copies of some directions."""
+
+    def release_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """End such holds."""
+
+    def last_first(self) -> None:
+        """From now on what is due together comes in reverse: copies of a rank, reports of ranks."""
+
+    def left_over(self) -> Sequence[str]:
+        """What is not as it was before the first request, in words; asked once all is at rest."""
 
     def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
         """Put one chunk of the request's prefix into a state, with its own bytes."""

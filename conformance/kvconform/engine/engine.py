@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
@@ -17,6 +17,7 @@ from kvconform.engine.events import (
     Happened,
     Loaded,
     Read,
+    Reported,
     Submitted,
 )
 from kvconform.engine.memory import Difference, RankMemory
@@ -103,6 +104,7 @@ class Engine:
         self._loaded_once: set[str] = set()
         self._stores: dict[str, set[int]] = {}
         self._staged: dict[tuple[str, int, int], list[int]] = {}
+        self._last_rank_first = False
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
@@ -145,7 +147,8 @@ class Engine:
             result = rank.run(plan, self._loaded, self._on_read)
             moved = rank.gate.performed > before
             queue.send(result, news=moved or _has_news(plan, result))
-        arrived = [report for queue in self._reports for report in queue.arrive()]
+        queues = self._reports[::-1] if self._last_rank_first else self._reports
+        arrived = [report for queue in queues for report in queue.arrive()]
         if self.layout.scheduling is Scheduling.SYNC:
             self._settle(arrived, plan)
         else:
@@ -170,19 +173,30 @@ class Engine:
             if over or report.rank in self._loads.get(name, ()):
                 text = f"rank {report.rank} reports the end of the load of {name!r} once more"
                 self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
-            if name not in self.scheduler.loading:
+            self._reported(report.rank, name, "load")
+            if name not in self.scheduler.loading and name not in self.scheduler.unloaded:
                 continue
             self._loads.setdefault(name, set()).add(report.rank)
             if len(self._loads[name]) == self.layout.world:
                 del self._loads[name]
                 self._loaded_once.add(name)
+                if name in self.scheduler.unloaded:
+                    self.scheduler.load_over(name)
+                    continue
                 self._check_load(name)
                 self.scheduler.load_complete(name)
         for name in sorted(report.finished_stores):
+            self._reported(report.rank, name, "stores")
             self._stores.setdefault(name, set()).add(report.rank)
             if len(self._stores[name]) == self.layout.world:
                 del self._stores[name]
                 self.scheduler.stores_complete(name)
+
+    def _reported(self, rank: int, name: str, what: str) -> None:
+        fault = self.scheduler.fault_of(what, name, rank)
+        self.events.append(
+            Reported(step=self.scheduler.number, rank=rank, request=name, what=what, fault=fault)
+        )
 
     def _check_load(self, name: str) -> None:
         request = self._requests[name]
@@ -265,6 +279,61 @@ class Engine:
         self._happened("released")
 
     @_guarded
+    def abort(self, request: str) -> None:
+        """The client no longer wants a request."""
+        self._tell(request, "is aborted")
+        self.scheduler.abort(self._requests[request])
+
+    @_guarded
+    def preempt(self, request: str) -> None:
+        """Preempt a request in the next step, if it is running."""
+        if not self.scheduler.preempt(self._requests[request]):
+            self._tell(request, "is not running and cannot be preempted")
+
+    def gone(self, request: str) -> bool:
+        """Whether a request has ended and none of its blocks is kept."""
+        kept = request in self.scheduler.kept or request in self.scheduler.unloaded
+        return self.ended(request) and not kept
+
+    def hold_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """Hold reports of some ranks, and their copies of some directions."""
+        for rank in ranks:
+            self._reports[rank].held |= reports
+            self._gates[rank].held |= set(copies)
+        self._happened(_skew("held", ranks, copies, reports=reports))
+
+    def release_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """End such holds."""
+        for rank in ranks:
+            self._reports[rank].held &= not reports
+            self._gates[rank].held -= set(copies)
+        self._happened(_skew("released", ranks, copies, reports=reports))
+
+    def last_first(self) -> None:
+        """From now on what is due together comes in reverse: copies of a rank, reports of ranks."""
+        self._last_rank_first = True
+        for gate in self._gates:
+            gate.last_first = True
+        self._happened("what is due together comes last first")
+
+    def left_over(self) -> Sequence[str]:
+        """What is not as it was before the first request, in words."""
+        left = []
+        if not self._allocator.pool.at_rest():
+            left.append("blocks of the pool are not free")
+        if any(gate.busy for gate in self._gates):
+            left.append("a copy has not completed")
+        if any(queue.busy for queue in self._reports):
+            left.append("a report has not arrived")
+        if not self.dead and self._has_pending_work():
+            left.append("has_pending_work is True")
+        return left
+
+    @_guarded
     def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
         """Fill staging blocks with the chunk's own bytes and hand them to `ChunkControl`."""
         live = self._requests[request]
@@ -328,6 +397,9 @@ class Engine:
             except ConnectorBrokeError as error:
                 self.events.append(self.scheduler.broke(error))
 
+    def _tell(self, request: str, what: str) -> None:
+        self.events.append(Happened(step=self.scheduler.number, request=request, what=what))
+
     def _happened(self, what: str) -> None:
         self.events.append(Happened(step=self.scheduler.number, request="", what=what))
 
@@ -364,6 +436,16 @@ class Engine:
             if block in row:
                 return self.layout.groups[group].name, row.index(block)
         return self.layout.groups[group].name, -1
+
+
+def _skew(
+    what: str, ranks: Collection[int], copies: Collection[Direction], *, reports: bool
+) -> str:
+    """What is held or released on which ranks, in words."""
+    parts = [f"copies of the direction {direction}" for direction in sorted(copies)]
+    parts += ["reports"] if reports else []
+    listed = ", ".join(map(str, ranks))
+    return f"{' and '.join(parts)} of rank {listed} {what}"
 
 
 def _has_news(plan: Plan, result: StepResult) -> bool:

@@ -146,6 +146,23 @@ class Ended(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reported(Event):
+    """A rank's report named a request whose load or stores ended on it.
+
+    ``fault`` says why the report is none that the engine waits for; it is empty if it is.
+    """
+
+    rank: int
+    request: str
+    what: str
+    fault: str = ""
+
+    def __str__(self) -> str:
+        told = f"step {self.step}: rank {self.rank} reports the end of the {self.what} of {self.request!r}"
+        return f"{told} {self.fault}" if self.fault else told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Broke(Event):
     """A method of the connector raised, or returned what the port does not allow."""
 

@@ -53,6 +53,10 @@ class Scheduler:
         self.loading: dict[str, LiveRequest] = {}
         self.kept: dict[str, LiveRequest] = {}
         """Ended requests whose blocks the connector still reads."""
+        self.unloaded: dict[str, LiveRequest] = {}
+        """Aborted requests into whose blocks a load still writes."""
+        self.asked: dict[str, dict[str, set[int]]] = {"load": {}, "stores": {}}
+        """Ranks that have yet to report the end of what, by request."""
         self.refused: set[str] = set()
         """Requests that stay waiting after a miss, as if the pool were full."""
         self.origins = Origins()
@@ -64,11 +68,14 @@ class Scheduler:
         self._epochs: dict[str, int] = {}
         self._interrupted: set[str] = set()
         """Preempted requests that have not run again, with or without a hit."""
+        self._forced: set[str] = set()
+        """Requests that are to be preempted in the next step."""
 
     @property
     def busy(self) -> bool:
         """Whether a request is alive or an end has not been told to the ranks."""
-        return bool(self.waiting or self.running or self.loading or self.kept or self._finished)
+        alive = self.waiting or self.running or self.loading
+        return bool(alive or self.kept or self.unloaded or self._finished)
 
     def call(self, name: str, *args: Any) -> Any:
         """Call a method of the connector's scheduler side."""
@@ -85,6 +92,7 @@ class Scheduler:
         draft = _Draft(budget=self.layout.max_batched_tokens)
         for request in self.running:
             self.allocator.publish(request.request_id, request.block_hashes, request.num_computed_tokens)
+        self._preempt_forced(draft)
         for request in list(self.running):
             if request in self.running and draft.budget > 0:
                 self._continue(request, draft)
@@ -127,15 +135,27 @@ class Scheduler:
                 # Or it would give way to what cannot run before it has ended.
                 self._give_up(waiting[-1], draft)
             else:
+                if len(self.running) == 1 and not (self.loading or self.kept or self.unloaded):
+                    raise AssertionError(f"the pool is too small for {victim.request_id} alone")
                 self._preempt(victim, draft)
                 if victim is request:
                     return
             appended = self.allocator.grow(request.request_id, total)
         self._add(request, count, appended, draft)
 
+    def preempt(self, request: LiveRequest) -> bool:
+        """Preempt a request in the next step; False, and nothing happens, if it is not running."""
+        if request not in self.running:
+            return False
+        self._forced.add(request.request_id)
+        return True
+
+    def _preempt_forced(self, draft: _Draft) -> None:
+        for victim in [r for r in self.running if r.request_id in self._forced]:
+            self._preempt(victim, draft)
+        self._forced.clear()
+
     def _preempt(self, victim: LiveRequest, draft: _Draft) -> None:
-        if len(self.running) == 1 and not self.loading and not self.kept:
-            raise AssertionError(f"the pool is too small for {victim.request_id} alone")
         self.running.remove(victim)
         self.allocator.free(victim.request_id)
         victim.num_computed_tokens = 0
@@ -181,6 +201,7 @@ class Scheduler:
         if asynchronous:
             self.waiting.remove(request)
             self.loading[name] = request
+            self.asked["load"][name] = set(range(self.layout.world))
             request.status = RequestStatus.LOADING
             return
         appended = tuple(
@@ -191,7 +212,7 @@ class Scheduler:
 
     def _unlock(self, request: LiveRequest, draft: _Draft) -> None:
         """Loaded requests can hold the whole pool while none of them can go on: one starts over."""
-        if self.running or self.loading or self.kept:
+        if self.running or self.loading or self.kept or self.unloaded:
             return
         others = [other for other in self._loaded_and_waiting() if other is not request]
         if not others:
@@ -311,6 +332,17 @@ class Scheduler:
             if request.append_output():
                 self.end(request, RequestStatus.FINISHED)
 
+    def abort(self, request: LiveRequest) -> None:
+        """The client no longer wants a request; it ends at once, in whatever phase it is.
+
+        Blocks into which a load still writes are kept until every rank has reported its end.
+        """
+        if request.ended:
+            return
+        if self.loading.pop(request.request_id, None) is not None:
+            self.unloaded[request.request_id] = request
+        self.end(request, RequestStatus.ABORTED)
+
     def end(self, request: LiveRequest, status: RequestStatus) -> None:
         """A request ends: its complete blocks are published and, unless kept, freed."""
         name = request.request_id
@@ -324,10 +356,13 @@ class Scheduler:
         if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
             raise ConnectorBrokeError("request_finished", f"returned {shown(answer)}, expected (keep blocks, params or None)")
         self._finished.add(name)
+        for names in (self._loaded, self._no_lookup, self._interrupted, self._forced, self.refused):
+            names.discard(name)
         self._record(Ended(step=self.number, request=name, num_tokens=request.num_tokens))
         if answer[0]:
             self.kept[name] = request
-        else:
+            self.asked["stores"][name] = set(range(self.layout.world))
+        elif name not in self.unloaded:
             self.allocator.free(name)
 
     def load_complete(self, name: str) -> None:
@@ -353,8 +388,24 @@ class Scheduler:
 
     def stores_complete(self, name: str) -> None:
         """The connector no longer reads the blocks of an ended request."""
-        if self.kept.pop(name, None) is not None:
+        if self.kept.pop(name, None) is not None and name not in self.unloaded:
             self.allocator.free(name)
+
+    def load_over(self, name: str) -> None:
+        """A load whose request was aborted has ended: nothing writes into its blocks any more."""
+        del self.unloaded[name]
+        if name not in self.kept:
+            self.allocator.free(name)
+
+    def fault_of(self, what: str, name: str, rank: int) -> str:
+        """Why a rank's report of the end of ``what`` is one too many; empty if it was waited for."""
+        waiting = self.asked[what].get(name)
+        if waiting is None:
+            return "which it was never asked for"
+        if rank not in waiting:
+            return "once more"
+        waiting.discard(rank)
+        return ""
 
     def deliver(self, result: StepResult) -> None:
         """A report reaches the connector's scheduler side."""

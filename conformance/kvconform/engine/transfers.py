@@ -30,6 +30,8 @@ class Gate:
         self.held: set[Direction] = set()
         self.performed = 0
         """Copies completed so far."""
+        self.last_first = False
+        """Whether copies that are due together complete in the reverse order of submission."""
 
     @property
     def busy(self) -> bool:
@@ -57,7 +59,7 @@ class Gate:
     def _complete(self, due: Callable[[_Copy], bool]) -> None:
         ready = [copy for copy in self._waiting if due(copy)]
         self._waiting = [copy for copy in self._waiting if not due(copy)]
-        for copy in ready:
+        for copy in reversed(ready) if self.last_first else ready:
             self._on_copy(copy.job)
             copy.perform()
             self.performed += 1
