@@ -90,6 +90,11 @@ def _as_words(caches: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: cache.view(torch.int64) for name, cache in caches.items()}
 
 
+def _layers_here(layout: Layout, group: int, caches: Mapping[str, object]) -> list[str]:
+    """Names of the group's layers that this rank has: not all, if ranks have layers of their own."""
+    return [name for name in layout.groups[group].layer_names() if name in caches]
+
+
 class HostCopier:
     """Copies where pool and chunks are both in host memory: done when started."""
 
@@ -102,7 +107,7 @@ class HostCopier:
         """Copy at once, row by row: numpy moves a row as one piece, and starts soonest."""
         for part in transfer.parts:
             places = list(zip(part.blocks, part.slots, part.subs, strict=True))
-            for layer, name in enumerate(self._layout.groups[part.group].layer_names()):
+            for layer, name in enumerate(_layers_here(self._layout, part.group, self._caches)):
                 chunk, cache = self._host.view(part.group, layer).numpy(), self._caches[name]
                 for block, slot, sub in places:
                     if transfer.direction is Direction.STORE:
@@ -152,7 +157,7 @@ class CudaCopier:
         land: list[Callable[[], object]] = []
         with torch.cuda.stream(stream):
             for part in transfer.parts:
-                for layer, name in enumerate(self._layout.groups[part.group].layer_names()):
+                for layer, name in enumerate(_layers_here(self._layout, part.group, self._caches)):
                     self._queue(transfer.direction, part, self._host.view(part.group, layer), self._caches[name], land)
             event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             event.record(stream)

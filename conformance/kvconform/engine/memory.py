@@ -68,12 +68,12 @@ class RankMemory:
         if overlaid and len({group.page_bytes for group in layout.groups}) > 1:
             raise LayoutError("groups whose pages differ in size cannot share their memory")
         if overlaid:
-            layers = max(group.layers for group in layout.groups)
+            layers = max(len(group.layer_names(rank)) for group in layout.groups)
             shape = (layers, layout.num_blocks, layout.groups[0].page_bytes)
             self._tensors = list(_poisoned(shape, device))
         for group in layout.groups:
             views = []
-            for layer, name in enumerate(group.layer_names()):
+            for layer, name in enumerate(group.layer_names(rank)):
                 if not overlaid:
                     shape = (1, layout.num_blocks, group.page_bytes)
                     self._tensors += _poisoned(shape, device)

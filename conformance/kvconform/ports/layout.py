@@ -36,6 +36,10 @@ class Group:
     ``extra_retained`` (tokens kept below the window for multi-token prediction) are 0 for a
     full-attention group.  ``attention_chunk`` (tokens) belongs to chunked-local attention alone
     and has nothing to do with chunks of offloading.  ``slot_bytes`` is the size of one token in one layer.
+
+    Every rank has ``layers`` layers of its own shard, under the same names, unless
+    ``layers_by_rank`` says how many whole layers each one has (pipeline parallel): then names are
+    counted on from rank to rank, and ``layers`` is their sum.
     """
 
     name: str
@@ -47,10 +51,13 @@ class Group:
     eagle: bool = False
     layers: int = 1
     slot_bytes: int = 16
+    layers_by_rank: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.block_size < 1:
             raise LayoutError(f"group {self.name!r}: block_size is {self.block_size}, must be >= 1 token")
+        if self.layers_by_rank:
+            self._check_ranks()
         if self.layers < 1:
             raise LayoutError(f"group {self.name!r}: layers is {self.layers}, must be >= 1")
         if self.slot_bytes < 16 or self.slot_bytes % 8:  # noqa: PLR2004 - two words of the pattern
@@ -69,14 +76,32 @@ class Group:
         if self.extra_retained < 0:
             raise LayoutError(f"group {self.name!r}: extra_retained is {self.extra_retained}, must be >= 0 tokens")
 
+    def _check_ranks(self) -> None:
+        object.__setattr__(self, "layers_by_rank", tuple(self.layers_by_rank))
+        if min(self.layers_by_rank) < 1:
+            raise LayoutError(
+                f"group {self.name!r}: layers_by_rank is {list(self.layers_by_rank)}, "
+                "every rank must have >= 1 layer"
+            )
+        if self.layers not in {1, sum(self.layers_by_rank)}:
+            raise LayoutError(
+                f"group {self.name!r}: layers is {self.layers}, layers_by_rank has "
+                f"{sum(self.layers_by_rank)} in all: leave layers out"
+            )
+        object.__setattr__(self, "layers", sum(self.layers_by_rank))
+
     @property
     def page_bytes(self) -> int:
         """Bytes of one block in one layer."""
         return self.block_size * self.slot_bytes
 
-    def layer_names(self) -> tuple[str, ...]:
-        """Names of the group's layers, as keys of the registered KV caches."""
-        return tuple(f"{self.name}.{layer}" for layer in range(self.layers))
+    def layer_names(self, rank: int | None = None) -> tuple[str, ...]:
+        """Names of the group's layers, as keys of the registered KV caches; or those of one rank."""
+        layers = range(self.layers)
+        if self.layers_by_rank and rank is not None:
+            first = sum(self.layers_by_rank[:rank])
+            layers = range(first, first + self.layers_by_rank[rank])
+        return tuple(f"{self.name}.{layer}" for layer in layers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +140,11 @@ class Layout:
             if names.count(name) > 1:
                 raise LayoutError(f"two groups are named {name!r}")
         for group in self.groups:
+            if group.layers_by_rank and len(group.layers_by_rank) != self.world:
+                raise LayoutError(
+                    f"group {group.name!r}: layers_by_rank is about {len(group.layers_by_rank)} ranks, "
+                    f"and world is {self.world}"
+                )
             if group.block_size % self.hash_block:
                 raise LayoutError(
                     f"group {group.name!r}: block_size {group.block_size} is not a multiple of "

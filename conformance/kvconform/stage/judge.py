@@ -209,16 +209,17 @@ class Judge:
 
     def _ends(self, events: Sequence[Event], *, at_rest: bool) -> None:
         check = "every-request-ends"
-        submitted = [event.request for event in events if isinstance(event, Submitted)]
-        ended = {event.request for event in events if isinstance(event, Ended)}
-        for request in submitted:
+        # A name may come again, as an id does.
+        submitted = Counter(event.request for event in events if isinstance(event, Submitted))
+        ended = Counter(event.request for event in events if isinstance(event, Ended))
+        for request, times in submitted.items():
             self.tally.saw(check)
-            if request not in ended:
+            if ended[request] < times:
                 last = next(e for e in reversed(events) if getattr(e, "request", "") == request)
                 got = f"it does not; {_asked(events, request)}"
                 self.tally.wrong(check, f"{request!r} ends", got, event=last)
         # While a request is alive there is something left to do: that is told already.
-        if ended.issuperset(submitted) and not at_rest:
+        if submitted <= ended and not at_rest:
             self.tally.wrong(
                 check,
                 "nothing is left to do once the requests have ended",

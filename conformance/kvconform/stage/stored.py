@@ -20,14 +20,16 @@ class StoredChunks:
     """
 
     oracle: Oracle
+    rank: int = 0
+    """The rank whose copies are looked at."""
     _blocks: dict[int, frozenset[int]] = field(default_factory=dict)
     """Block indices that were stored, by chunk."""
     _loose: set[int] = field(default_factory=set)
     """Contents of blocks that were copied without the last one of their chunk."""
 
     def take(self, event: Copied) -> None:
-        """Take in what rank 0 was seen to store: the other ranks have no other chunks."""
-        if event.direction is not Direction.STORE or event.rank != 0:
+        """Take in what the rank was seen to store."""
+        if event.direction is not Direction.STORE or event.rank != self.rank:
             return
         layout = self.oracle.layout
         waiting: dict[Chunk, dict[int, int]] = {}
@@ -57,6 +59,15 @@ class StoredChunks:
                     found += [(group, i) for i, c in contents.items() if i in stored or c in self._loose]
         return self.oracle.seen_supply(found)
 
+    def chunks(self, spec: RequestSpec, num_tokens: int) -> frozenset[Chunk]:
+        """Chunks within the first ``num_tokens`` tokens of a request that were stored, if only in part."""
+        return frozenset(
+            (group, chunk)
+            for group in range(len(self.oracle.layout.groups))
+            for chunk in range(self.oracle.chunk_of(group, num_tokens))
+            if (contents := self._contents(spec, (group, chunk)))[max(contents)] in self._blocks
+        )
+
     def drop(self, spec: RequestSpec, group: int, chunks: Iterable[int]) -> None:
         """These chunks of a request's prefix are gone."""
         for chunk in chunks:
@@ -65,7 +76,7 @@ class StoredChunks:
 
     def _contents(self, spec: RequestSpec, chunk: Chunk) -> dict[int, int]:
         """Content by block index of one chunk of a request."""
-        lane = Lane(group=chunk[0], layer=0, rank=0)
+        lane = Lane(group=chunk[0], layer=0, rank=self.rank)
         size = self.oracle.layout.groups[chunk[0]].block_size
         prefix = prefix_of((*spec.prompt, *spec.output), spec.partition)
         ends: Sequence[int] = self.oracle.tokens_of(chunk)[size - 1 :: size]

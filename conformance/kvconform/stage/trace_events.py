@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kvconform.ports import RequestSpec
 from kvconform.stage.base import answer_tokens, prompt_tokens
 from kvconform.stage.isolation import read_partition
+from kvconform.stage.skew import Skew
 
 if TYPE_CHECKING:
     from kvconform.stage.trace import TraceSteps
@@ -22,7 +23,13 @@ Kind = Callable[["TraceSteps", Any], None]
 KINDS: dict[str, Kind] = {}
 """Every kind of event by its name."""
 
-ARISES_WITH: dict[str, frozenset[str]] = {}
+ARISES_WITH: dict[str, frozenset[str]] = {
+    "reported-as-asked": frozenset({"abort", "preempt", "hold"}),
+    "nothing-left": frozenset({"abort", "preempt", "hold"}),
+    "stored-however-cut": frozenset({"abort", "preempt", "hold"}),
+    "hit-on-every-rank": frozenset({"hold"}),
+    "sharers-go-on": frozenset({"sharers"}),
+}
 """Checks that come up only in traces with one of these kinds of event, whatever the connector does."""
 
 
@@ -57,7 +64,22 @@ def _submit(stage: TraceSteps, what: Mapping[str, Any]) -> None:
             prompt=shared + own[len(shared) :],
             output=answer_tokens(what.get("output_tokens", 1)),
             partition=read_partition(what),
+        ),
+        reuse=what.get("reuse", False),
+    )
+
+
+@_kind
+def _sharers(stage: TraceSteps, what: Mapping[str, Any]) -> None:
+    prompt = stage.spec(what["like"]).prompt
+    stage.share(
+        RequestSpec(
+            name=f"{what['request']}-{number}",
+            prompt=prompt,
+            output=answer_tokens(what.get("output_tokens", 1)),
+            partition=stage.spec(what["like"]).partition,
         )
+        for number in range(1, what["count"] + 1)
     )
 
 
@@ -84,14 +106,35 @@ def _wipe_pool(stage: TraceSteps, what: None) -> None:
 
 
 @_kind
-def _hold(stage: TraceSteps, what: str) -> None:
-    stage.hold_back(what)
+def _hold(stage: TraceSteps, what: str | Mapping[str, Any]) -> None:
+    if isinstance(what, str):
+        stage.hold_back(what)
+    else:
+        stage.hold_part(Skew.of(what, stage.layout.world))
 
 
 @_kind
-def _release(stage: TraceSteps, what: None) -> None:
+def _release(stage: TraceSteps, what: Mapping[str, Any] | None) -> None:
+    if what is None:
+        stage.let_go()
+    else:
+        stage.release_part(Skew.of(what, stage.layout.world))
+
+
+@_kind
+def _last_first(stage: TraceSteps, what: None) -> None:
     del what
-    stage.bench.release()
+    stage.bench.last_first()
+
+
+@_kind
+def _abort(stage: TraceSteps, what: str) -> None:
+    stage.abort(what)
+
+
+@_kind
+def _preempt(stage: TraceSteps, what: str) -> None:
+    stage.bench.preempt(what)
 
 
 @_kind

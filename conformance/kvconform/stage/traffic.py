@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvconform.contract.sharing import shared_tokens
-from kvconform.engine.events import Admitted, Answered, Computed, Copied, Event, Loaded, Read
+from kvconform.engine.events import Admitted, Answered, Computed, Copied, Event, Loaded, Read, Submitted
 from kvconform.ports import Capability, RequestSpec
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
@@ -41,11 +41,14 @@ class Traffic:
 
     judge: Judge
     requests: Mapping[str, RequestSpec]
+    """By name; the n-th of a name that came again by ``life_of`` it."""
     rests: frozenset[int]
     drops: Sequence[Dropped]
     _computed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """Tokens of each request whose KV was computed or found so far."""
     _certain: bool = True
+    _lives: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """How often each name has come so far."""
     best: dict[str, int] = field(default_factory=dict)
     """The longest right hit of each request that asked when everything was known, in tokens."""
 
@@ -60,10 +63,13 @@ class Traffic:
                 dropped = drops.pop(0)
                 stored.drop(dropped.spec, dropped.group, dropped.chunks)
                 self._certain &= dropped.at_rest
-            if isinstance(event, Copied):
+            if isinstance(event, Submitted):
+                self._lives[event.request] += 1
+            elif isinstance(event, Copied):
                 stored.take(event)
             elif isinstance(event, Computed):
-                self._computed[event.request] = max(self._computed[event.request], event.end)
+                name = self._now(event.request)
+                self._computed[name] = max(self._computed[name], event.end)
             elif isinstance(event, Answered):
                 if self._answer(event, stored, at_rest=found_in != event.step) and event.tokens:
                     self._load(events[at:], event)
@@ -76,7 +82,7 @@ class Traffic:
             self.judge.answer(answer, None)
             return False
         known = at_rest and self._certain and answer.step in self.rests
-        supply = stored.supply(self.requests[answer.request], answer.num_tokens)
+        supply = stored.supply(self.requests[self._now(answer.request)], answer.num_tokens)
         self.judge.answer(answer, supply, at_most=not known)
         if known:
             best = self.judge.oracle.best_verdict(
@@ -84,6 +90,9 @@ class Traffic:
             )
             self.best[answer.request] = best or 0
         return known
+
+    def _now(self, name: str) -> str:
+        return life_of(name, self._lives[name])
 
     def _load(self, events: Sequence[Event], answer: Answered) -> None:
         """What the load of a hit brought, if no other load began before it was complete."""
@@ -98,8 +107,8 @@ class Traffic:
 
     def _sharing(self, answer: Answered) -> None:
         """No hit goes beyond what some request has computed of the same KV, unless it needs none."""
-        asks = self.requests[answer.request]
-        same_tokens = same_kv = self._computed[answer.request]
+        asks = self.requests[self._now(answer.request)]
+        same_tokens = same_kv = self._computed[self._now(answer.request)]
         for name, computed in self._computed.items():
             other = self.requests[name]
             tokens = min(computed, _equal_tokens(asks, other))
@@ -155,6 +164,11 @@ class Traffic:
         idle |= {name for name in _IF_KNOWN if not tally.has_seen(name)}
         for name in idle:
             tally.drop(name)
+
+
+def life_of(name: str, number: int) -> str:
+    """What the ``number``-th request of a name is called where they are told apart."""
+    return name if number <= 1 else f"{name} (number {number})"
 
 
 def _equal_tokens(one: RequestSpec, other: RequestSpec) -> int:
