@@ -45,7 +45,7 @@ class ReferenceConnector:
         self.capabilities = CLAIMS if gates else CLAIMS - {Capability.TRANSFER_CONTROL}
         seed_bound = _flag(setting.options.get("seed_bound", False))
         demands = self.make_demands(seed_bound=seed_bound)
-        manager = ChunkManager(num_slots)
+        manager = self.make_manager(num_slots)
         self.scheduler = self.make_scheduler(demands, manager)
         self.workers: Sequence[ReferenceWorker] = [
             self.make_worker(num_slots, gates[rank] if gates else None)
@@ -70,6 +70,10 @@ class ReferenceConnector:
             hash_block=self.layout.hash_block,
             retention_interval=self.layout.retention_interval,
         )
+
+    def make_manager(self, num_slots: int) -> ChunkManager:
+        """The books on chunks."""
+        return ChunkManager(num_slots)
 
     def make_scheduler(
         self, demands: Sequence[GroupDemand], manager: ChunkManager

@@ -38,6 +38,7 @@ class _Offer:
     """A complete chunk of a request, with the pool blocks that still hold it."""
 
     key: OffloadKey
+    chunk: int
     first_block: int
     blocks: tuple[int, ...]
 
@@ -119,8 +120,9 @@ class ReferenceScheduler(SchedulerSide):
 
     def _store(self, scheduled: ScheduledRequest) -> Transfer | None:
         """One job for all chunks of a request that this step completes."""
-        offers = self._offers(scheduled)
+        offers = self.offers(scheduled)
         taken = {chunk.key: chunk for chunk in self.manager.prepare_store([(o.key, o.first_block) for o in offers])}
+        self.advance(scheduled, offers)
         stored = [offer for offer in offers if offer.key in taken]
         if not stored:
             return None
@@ -138,16 +140,19 @@ class ReferenceScheduler(SchedulerSide):
         job_id = self._track(Direction.STORE, _Job(list(taken.values()), sources))
         return Transfer(job_id=job_id, direction=Direction.STORE, parts=tuple(parts))
 
-    def _offers(self, scheduled: ScheduledRequest) -> list[_Offer]:
-        """Complete chunks beyond the request's cursors that the mask wants.
+    def limit(self, scheduled: ScheduledRequest) -> int:
+        """Tokens that are computed once the step is over and may be stored.
 
-        The cursor moves over chunks that were offered; under asynchronous scheduling tokens may
-        be computed before they are known here, and their chunks wait for their keys.
+        Under asynchronous scheduling tokens may be computed before they are known here, and their
+        chunks wait for their keys.
         """
-        request = scheduled.request
-        cursors = self._cursors.setdefault(request.request_id, [0] * len(self.demands))
         computed = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
-        limit = min(computed, self.storable_tokens(request))
+        return min(computed, self.storable_tokens(scheduled.request))
+
+    def offers(self, scheduled: ScheduledRequest) -> list[_Offer]:
+        """Complete chunks beyond the request's cursors that the mask wants."""
+        request, limit = scheduled.request, self.limit(scheduled)
+        cursors = self._cursors.setdefault(request.request_id, [0] * len(self.demands))
         offers = []
         for group, demand in enumerate(self.demands):
             per_chunk = demand.chunk // demand.group.block_size
@@ -157,9 +162,20 @@ class ReferenceScheduler(SchedulerSide):
                 row = scheduled.table.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
                 if row:
                     first = row[0][0] - chunk * per_chunk
-                    offers.append(_Offer(self._key(request, group, chunk), first, tuple(b for _, b in row)))
-            cursors[group] = max(cursors[group], limit // demand.chunk)
+                    key = self._key(request, group, chunk)
+                    offers.append(_Offer(key, chunk, first, tuple(b for _, b in row)))
         return offers
+
+    def advance(self, scheduled: ScheduledRequest, offers: Sequence[_Offer]) -> None:
+        """Move the cursors over what was offered, up to the first chunk that found no room.
+
+        That one is offered again in the request's next step: room may have come by then.
+        """
+        cursors, limit = self._cursors[scheduled.request.request_id], self.limit(scheduled)
+        refused = [offer for offer in offers if self.manager.get(offer.key) is None]
+        for group, demand in enumerate(self.demands):
+            ends = [offer.chunk for offer in refused if offer.key[1] == group]
+            cursors[group] = max(cursors[group], min([limit // demand.chunk, *ends]))
 
     def storable_tokens(self, request: Request) -> int:
         """Tokens from the front that have keys and may be stored."""
