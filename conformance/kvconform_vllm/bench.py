@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from kvconform.engine.calls import ConnectorBrokeError, call
-from kvconform.engine.events import Broke, Computed, Event, Happened, Submitted
+from kvconform.engine.events import Broke, Computed, Event, Happened, Submitted, skew
 from kvconform.engine.origins import Origins
 from kvconform.engine.pattern import Owners
 from kvconform.ports import ChunkState, Direction, KvconformError, Layout, RequestSpec
@@ -171,6 +171,61 @@ class VllmBench:
         self._happened("released")
 
     @_guarded
+    def abort(self, request: str) -> None:
+        """The client no longer wants a request."""
+        self._tell(request, "is aborted")
+        self._stepper.abort(request)
+
+    @_guarded
+    def preempt(self, request: str) -> None:
+        """Preempt a request in the next step, if it is running."""
+        if not self._stepper.preempt(request):
+            self._tell(request, "is not running and cannot be preempted")
+
+    def gone(self, request: str) -> bool:
+        """Whether a request has ended and vLLM no longer knows it."""
+        return self.ended(request) and request not in self._scheduler.requests
+
+    def hold_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """Hold reports of some ranks, and their copies of some directions."""
+        for rank in ranks:
+            self._ranks[rank].reports.held |= reports
+            self._ranks[rank].gate.held |= set(copies)
+        self._happened(skew("held", ranks, copies, reports=reports))
+
+    def release_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """End such holds."""
+        for rank in ranks:
+            self._ranks[rank].reports.held &= not reports
+            self._ranks[rank].gate.held -= set(copies)
+        self._happened(skew("released", ranks, copies, reports=reports))
+
+    def last_first(self) -> None:
+        """From now on copies that are due together complete in reverse; ranks report all at once."""
+        for rank in self._ranks:
+            rank.gate.last_first = True
+        self._happened("what is due together comes last first")
+
+    def left_over(self) -> Sequence[str]:
+        """What is not as it was before the first request, in words."""
+        pool = self._scheduler.kv_cache_manager.block_pool
+        left = []
+        # The null block is never free.
+        if pool.get_num_free_blocks() != self.layout.num_blocks - 1:
+            left.append("blocks of the pool are not free")
+        if self._scheduler.requests:
+            left.append(f"the engine still knows {', '.join(sorted(self._scheduler.requests))}")
+        if any(rank.gate.busy for rank in self._ranks):
+            left.append("a copy has not completed")
+        if any(rank.reports.busy for rank in self._ranks):
+            left.append("a report has not arrived")
+        return left
+
+    @_guarded
     def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
         """Fill scratch blocks with the chunk's own bytes and have them stored."""
         live = self._requests[request]
@@ -241,6 +296,9 @@ class VllmBench:
 
     def _chunk_is(self, group: int, chunk: int, what: str) -> None:
         self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is {what}")
+
+    def _tell(self, request: str, what: str) -> None:
+        self.events.append(Happened(step=self._stepper.number, request=request, what=what))
 
     def _happened(self, what: str) -> None:
         self.events.append(Happened(step=self._stepper.number, request="", what=what))

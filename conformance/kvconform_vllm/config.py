@@ -57,7 +57,10 @@ def with_equal_pages(layout: Layout) -> Layout:
     """The layout with slots so wide that a block of every group has the same number of bytes.
 
     vLLM lays groups over each other: a block id is a place, whichever group it belongs to.
+    Raises `UnsupportedLayoutError` for ranks that have layers of their own.
     """
+    if any(group.layers_by_rank for group in layout.groups):
+        raise UnsupportedLayoutError("this engine gives every rank the same layers")
     page = lcm(*(group.block_size for group in layout.groups)) * 16
     groups = (replace(group, slot_bytes=page // group.block_size) for group in layout.groups)
     return replace(layout, groups=tuple(groups))

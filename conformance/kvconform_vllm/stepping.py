@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from vllm.v1.outputs import KVConnectorOutput, ModelRunnerOutput
+from vllm.v1.request import RequestStatus
 
 from kvconform.engine.calls import call
-from kvconform.engine.events import Computed, Ended, Event, Happened, Loaded, Read
+from kvconform.engine.events import Computed, Ended, Event, Happened, Loaded, Read, Reported
 from kvconform.engine.memory import Difference
 from kvconform.engine.origins import Origins
 from kvconform.ports import Layout, Scheduling
@@ -60,6 +62,31 @@ class Stepper:
             if self._ahead and output.total_num_scheduled_tokens and len(self._results) == 1:
                 return
         self._take(*self._results.popleft())
+
+    def abort(self, name: str) -> None:
+        """The client no longer wants a request: vLLM ends it, in whatever phase it is."""
+        request = self._scheduler.requests.get(name)
+        call("engine", self._scheduler.finish_requests, name, RequestStatus.FINISHED_ABORTED)
+        live = self._requests[name]
+        if request is not None and not live.ended:
+            live.ended = True
+            self._record(Ended(step=self.number, request=name, num_tokens=request.num_tokens))
+
+    def preempt(self, name: str) -> bool:
+        """Have a running request give up its blocks as for want of room; False if it is not running.
+
+        Results that are due are taken first: vLLM may resume the request in its very next step.
+        """
+        while self._results:
+            self._take(*self._results.popleft())
+        scheduler = self._scheduler
+        request = scheduler.requests.get(name)
+        if request is None or request not in scheduler.running:
+            return False
+        scheduler.running.remove(request)
+        call("engine", scheduler._preempt_request, request, time.monotonic())  # noqa: SLF001 - no public way
+        scheduler.prev_step_scheduled_req_ids.discard(name)
+        return True
 
     def idle(self) -> bool:
         """Whether nothing is left to do: no request, result, copy or report."""
@@ -112,6 +139,7 @@ class Stepper:
         return work
 
     def _take(self, output: Any, result: ModelRunnerOutput) -> None:
+        self._watch_reports(result.kv_connector_output)
         for name in sorted(result.kv_connector_output.finished_recving or ()):
             self._check_load(name)
         updates = call("engine", self._scheduler.update_from_output, output, result)
@@ -122,6 +150,22 @@ class Stepper:
                     live.ended = True
                     tokens = live.request.num_tokens
                     self._record(Ended(step=self.number, request=one.request_id, num_tokens=tokens))
+
+    def _watch_reports(self, merged: KVConnectorOutput) -> None:
+        """What the ranks together report, as vLLM gets it; its own scheduler dies of the unasked."""
+        told = {"load": merged.finished_recving, "stores": merged.finished_sending}
+        for what, names in told.items():
+            for name in sorted(names or ()):
+                known = name in self._scheduler.requests
+                self._record(
+                    Reported(
+                        step=self.number,
+                        rank=0,
+                        request=name,
+                        what=what,
+                        fault="" if known else "although the engine no longer waits for it",
+                    )
+                )
 
     def _check_load(self, name: str) -> None:
         """Compare before vLLM publishes the blocks or lets the request run."""

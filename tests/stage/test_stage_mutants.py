@@ -61,6 +61,24 @@ KILLERS = {
     "image-place-ignored": IMAGES.format(owner="a.at.22", other="a.at.23"),
     "later-images-separate": IMAGES.format(owner="a.at.22", other="b.at.22"),
     "embeddings-ignored": "embeddings[chunk.1-owner.a-other.b-sched.sync]",
+    "abort-reported-twice": "abort-loading[held.copies-ranks.all-steps.1-chunk.1-sched.sync]",
+    "aborted-load-unreported": "abort-loading[held.copies-ranks.all-steps.1-chunk.1-sched.sync]",
+    "stores-reported-unasked": "abort-phases[steps.1-next.two-reuse.off-chunk.1-world.1-sched.sync]",
+    "abort-unknown": "abort-at-once[output.1-chunk.1-sched.sync]",
+    "aborted-load-stays-pinned": "abort-loading[held.reports-ranks.all-steps.1-chunk.1-sched.sync]",
+    "stale-cursor": "preempt-phases[held.reports-steps.10-between.2-budget.24-chunk.1-sched.sync]",
+    "cursor-of-last-life": (
+        "id-comes-again[held.both-ranks.r1-steps.4-prompt.65-shared.8-least.64-chunk.1-sched.sync]"
+    ),
+    "cursor-ahead": "steps-cut[prompt.44-budget.8192-chunk.1-sched.sync]",
+    "refused-chunk-lost": "refused-for-room[held.both-steps.2-budget.8192-sched.sync]",
+    "first-rank-stores": "rank-skew-store[held.copies-late.r0-steps.2-world.2-chunk.1-sched.sync]",
+    "convoy": "sharers-of-store[held.copies-sharers.50-pool.1400-chunk.1-sched.sync]",
+    "load-not-pinned": "verdict-until-used[held.copies-steps.1-filler.9-lost.first-chunk.1-sched.sync]",
+    "verdict-remembered": "no-room-then-gone[steps.1-more.1-lost.first-chunk.1-sched.sync]",
+    "layers-of-first-rank": (
+        "rank-layers[held.reports-full.2.1-swa.1.2-world.2-chunk.1-sched.sync]"
+    ),
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }
@@ -75,6 +93,9 @@ ONLY = {
     "stores-everything": {"store-is-exact"},
     "pending-is-missing": {"hit-is-best"},
     "loading-loaded-again": {"hit-is-best"},
+    "stores-reported-unasked": {"reported-as-asked"},
+    "stale-cursor": {"stored-however-cut"},
+    "convoy": {"sharers-go-on"},
 }
 """Mutants whose fault shows in one check and nowhere else."""
 

@@ -19,6 +19,7 @@ from kvconform.engine.events import (
     Read,
     Reported,
     Submitted,
+    skew,
 )
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.pattern import Owners
@@ -169,28 +170,31 @@ class Engine:
                     self._loads.pop(name, None)
                     self.scheduler.load_failed(name)
         for name in sorted(report.finished_loads):
-            over = name in self._loaded_once and name not in self.scheduler.loading
-            if over or report.rank in self._loads.get(name, ()):
-                text = f"rank {report.rank} reports the end of the load of {name!r} once more"
-                self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
-            self._reported(report.rank, name, "load")
-            if name not in self.scheduler.loading and name not in self.scheduler.unloaded:
-                continue
-            self._loads.setdefault(name, set()).add(report.rank)
-            if len(self._loads[name]) == self.layout.world:
-                del self._loads[name]
-                self._loaded_once.add(name)
-                if name in self.scheduler.unloaded:
-                    self.scheduler.load_over(name)
-                    continue
-                self._check_load(name)
-                self.scheduler.load_complete(name)
+            self._load_reported(report.rank, name)
         for name in sorted(report.finished_stores):
             self._reported(report.rank, name, "stores")
             self._stores.setdefault(name, set()).add(report.rank)
             if len(self._stores[name]) == self.layout.world:
                 del self._stores[name]
                 self.scheduler.stores_complete(name)
+
+    def _load_reported(self, rank: int, name: str) -> None:
+        over = name in self._loaded_once and name not in self.scheduler.loading
+        if over or rank in self._loads.get(name, ()):
+            text = f"rank {rank} reports the end of the load of {name!r} once more"
+            self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
+        self._reported(rank, name, "load")
+        if name not in self.scheduler.loading and name not in self.scheduler.unloaded:
+            return
+        self._loads.setdefault(name, set()).add(rank)
+        if len(self._loads[name]) == self.layout.world:
+            del self._loads[name]
+            self._loaded_once.add(name)
+            if name in self.scheduler.unloaded:
+                self.scheduler.load_over(name)
+                return
+            self._check_load(name)
+            self.scheduler.load_complete(name)
 
     def _reported(self, rank: int, name: str, what: str) -> None:
         fault = self.scheduler.fault_of(what, name, rank)
@@ -302,7 +306,7 @@ class Engine:
         for rank in ranks:
             self._reports[rank].held |= reports
             self._gates[rank].held |= set(copies)
-        self._happened(_skew("held", ranks, copies, reports=reports))
+        self._happened(skew("held", ranks, copies, reports=reports))
 
     def release_ranks(
         self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
@@ -311,7 +315,7 @@ class Engine:
         for rank in ranks:
             self._reports[rank].held &= not reports
             self._gates[rank].held -= set(copies)
-        self._happened(_skew("released", ranks, copies, reports=reports))
+        self._happened(skew("released", ranks, copies, reports=reports))
 
     def last_first(self) -> None:
         """From now on what is due together comes in reverse: copies of a rank, reports of ranks."""
@@ -436,16 +440,6 @@ class Engine:
             if block in row:
                 return self.layout.groups[group].name, row.index(block)
         return self.layout.groups[group].name, -1
-
-
-def _skew(
-    what: str, ranks: Collection[int], copies: Collection[Direction], *, reports: bool
-) -> str:
-    """What is held or released on which ranks, in words."""
-    parts = [f"copies of the direction {direction}" for direction in sorted(copies)]
-    parts += ["reports"] if reports else []
-    listed = ", ".join(map(str, ranks))
-    return f"{' and '.join(parts)} of rank {listed} {what}"
 
 
 def _has_news(plan: Plan, result: StepResult) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from kvconform.engine.memory import Difference
@@ -171,3 +172,13 @@ class Broke(Event):
 
     def __str__(self) -> str:
         return f"step {self.step}: {self.method}: {self.text}"
+
+
+def skew(
+    what: str, ranks: Collection[int], copies: Collection[Direction], *, reports: bool
+) -> str:
+    """What is held or released on which ranks, in words."""
+    parts = [f"copies of the direction {direction}" for direction in sorted(copies)]
+    parts += ["reports"] if reports else []
+    listed = ", ".join(map(str, ranks))
+    return f"{' and '.join(parts)} of rank {listed} {what}"

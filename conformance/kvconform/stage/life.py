@@ -7,7 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kvconform.contract.oracle import Chunk, Supply
-from kvconform.engine.events import Answered, Computed, Copied, Ended, Event, Happened, Reported, Submitted
+from kvconform.engine.events import (
+    Answered,
+    Computed,
+    Copied,
+    Ended,
+    Event,
+    Happened,
+    Reported,
+    Submitted,
+)
 from kvconform.ports import Capability, GroupKind, RequestSpec, store_cap
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
@@ -73,23 +82,28 @@ class LifeJudge:
         if left:
             tally.wrong(check, "all is as before the first request", "; ".join(left), event=events[-1])
 
-    def stores(self, events: Sequence[Event]) -> None:
-        """Every chunk that a finished request can give to a later one was stored at some time.
+    def stores(self, events: Sequence[Event], rests: Iterable[int]) -> None:
+        """Every chunk that a finished request can give to a later one is stored at the next rest.
 
-        A request that found its beginning in the pool or at the connector answers for chunks of
+        ``rests`` are numbers of events before which all had come to rest.  A request that found its beginning in the pool or at the connector answers for chunks of
         full attention only: others may have left the window before it came.
         """
         tally, check = self.judge.tally, "stored-however-cut"
         tally.open(check)
         stored = StoredChunks(oracle=self.judge.oracle)
-        for event in events:
-            if isinstance(event, Copied):
-                stored.take(event)
         starts: dict[tuple[str, int], int] = {}
         life: Counter[str] = Counter()
-        for event in events:
+        due: list[tuple[Ended, RequestSpec, bool]] = []
+        at_rest = frozenset(rests)
+        for at, event in enumerate((*events, None)):
+            if at in at_rest:
+                for ended, spec, whole in due:
+                    self._stored(ended, spec, stored, whole=whole)
+                due = []
             if isinstance(event, Submitted):
                 life[event.request] += 1
+            elif isinstance(event, Copied):
+                stored.take(event)
             elif isinstance(event, Computed):
                 key = event.request, life[event.request]
                 starts[key] = min(starts.get(key, event.start), event.start)
@@ -97,7 +111,7 @@ class LifeJudge:
                 spec = self.lives[event.request][life[event.request] - 1]
                 start = starts.get((event.request, life[event.request]))
                 if start is not None and event.num_tokens == len(spec.prompt) + len(spec.output):
-                    self._stored(event, spec, stored, whole=start == 0)
+                    due.append((event, spec, start == 0))
 
     def _stored(self, event: Ended, spec: RequestSpec, stored: StoredChunks, *, whole: bool) -> None:
         tally, oracle = self.judge.tally, self.judge.oracle
@@ -158,12 +172,17 @@ class LifeJudge:
         """From when all of a group have come and nothing is held, they end within few steps."""
         tally, check = self.judge.tally, "sharers-go-on"
         tally.open(check)
-        free = max((e.step for e in events if isinstance(e, Happened) and "released" in e.what), default=0)
-        ends = {e.request: e for e in events if isinstance(e, Ended)}
         came = {e.request: e.step for e in events if isinstance(e, Submitted)}
         for group in groups:
-            since = max([free, *(came[name] for name in group.names if name in came)])
-            last = [ends[name] for name in group.names if name in ends]
+            ends = [at for at, e in enumerate(events) if isinstance(e, Ended) and e.request in group.names]
+            last = [events[at] for at in ends]
+            # What is released when all of them are over held up nobody.
+            free = [
+                e.step
+                for e in events[: max(ends, default=0)]
+                if isinstance(e, Happened) and "released" in e.what
+            ]
+            since = max([0, *free, *(came[name] for name in group.names if name in came)])
             tally.saw(check)
             # Who never ends is told by another check.
             took = max((end.step for end in last), default=since) - since

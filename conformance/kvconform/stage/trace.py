@@ -14,7 +14,6 @@ from kvconform.stage.skew import Skew
 from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
 from kvconform.stage.traffic import Dropped, Traffic, life_of
 
-
 _QUIET_STEPS = 3
 """Steps after everything has come to rest, in which nothing may be reported."""
 
@@ -35,6 +34,8 @@ class TraceSteps(HoldSteps):
         self._sharers: list[Sharers] = []
         self._holds = False
         self._stuck = False
+        self._settled: list[int] = []
+        """Numbers of events before which all had come to rest."""
         self.best_hits: Mapping[str, int] = {}
         """The longest right hit of each request that asked when all was known, in tokens."""
 
@@ -108,7 +109,7 @@ class TraceSteps(HoldSteps):
         self._stuck = True
         return False
 
-    def share(self, specs: Iterable[RequestSpec]) -> None:
+    def share_prompt(self, specs: Iterable[RequestSpec]) -> None:
         """Requests with one prompt enter the queue; they must go on together."""
         sharers = list(specs)
         for spec in sharers:
@@ -149,6 +150,12 @@ class TraceSteps(HoldSteps):
         """Hold reports, copies, or both."""
         self._holds = True
         self._hold(what)
+
+    def settle(self) -> None:
+        """Run until nothing is left to do."""
+        super().settle()
+        if not self.dead and self.bench.idle():
+            self._settled.append(len(self._events))
 
     def let_go(self) -> None:
         """End every hold."""
@@ -227,7 +234,7 @@ class TraceSteps(HoldSteps):
     def _judge_life(self) -> None:
         """Judge reports, what is left, what was stored however steps cut it, ranks and sharers."""
         life = LifeJudge(judge=self.judge, lives=self._lives, world=self.layout.world)
-        life.stores(self._events)
+        life.stores(self._events, self._settled)
         life.ranks(self._events)
         life.sharers(self._sharers, self._events)
         quiet = not self.dead and self.bench.idle()

@@ -72,7 +72,7 @@ def _submit(stage: TraceSteps, what: Mapping[str, Any]) -> None:
 @_kind
 def _sharers(stage: TraceSteps, what: Mapping[str, Any]) -> None:
     prompt = stage.spec(what["like"]).prompt
-    stage.share(
+    stage.share_prompt(
         RequestSpec(
             name=f"{what['request']}-{number}",
             prompt=prompt,

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvconform.contract.sharing import shared_tokens
-from kvconform.engine.events import Admitted, Answered, Computed, Copied, Event, Loaded, Read, Submitted
+from kvconform.engine.events import (
+    Admitted,
+    Answered,
+    Computed,
+    Copied,
+    Event,
+    Loaded,
+    Read,
+    Submitted,
+)
 from kvconform.ports import Capability, RequestSpec
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks

@@ -72,15 +72,18 @@ class _AbortUnknown(Patched):
 class _PinningScheduler(ReferenceScheduler):
     """Forgets the load of a request that ends, and with it to unpin its chunks."""
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._load_of: dict[str, int] = {}
+
     def update_state_after_alloc(
         self, request: Request, blocks: BlockTable, num_external_tokens: int
     ) -> None:
         super().update_state_after_alloc(request, blocks, num_external_tokens)
-        self._load_of = {**getattr(self, "_load_of", {}), request.request_id: self._next_job}
+        self._load_of[request.request_id] = self._next_job
 
     def request_finished(self, request: Request, blocks: BlockTable) -> _Ended:
-        job = getattr(self, "_load_of", {}).get(request.request_id)
-        self._jobs[Direction.LOAD].pop(job, None)
+        self._jobs[Direction.LOAD].pop(self._load_of.get(request.request_id, 0), None)
         return super().request_finished(request, blocks)
 
     def _reported(self, direction: Direction, job_id: int, rank: int) -> list[Chunk]:
