@@ -28,9 +28,12 @@ class _Job:
     """A transfer in flight and the ranks that have reported it."""
 
     chunks: list[Chunk]
+    request_id: str
     sources: frozenset[int] = frozenset()
     """Pool blocks that a store reads."""
     ranks: set[int] = field(default_factory=set)
+    failed: bool = False
+    """Whether it failed on a rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,9 @@ class _Offer:
 
 class ReferenceScheduler(SchedulerSide):
     """One for all ranks."""
+
+    synchronous = False
+    """Whether the step that makes room for a hit waits for its load."""
 
     def __init__(
         self, layout: Layout, demands: Sequence[GroupDemand], mask: StoreMask, manager: ChunkManager
@@ -61,11 +67,11 @@ class ReferenceScheduler(SchedulerSide):
     def get_num_new_matched_tokens(
         self, request: Request, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
-        """The longest hit beyond the local tokens, loaded asynchronously."""
+        """The longest hit beyond the local tokens."""
         boundary = self.lookup.longest(request, num_computed_tokens)
         if boundary is LATER:
             return None, False
-        return max(0, boundary - num_computed_tokens), boundary > 0
+        return max(0, boundary - num_computed_tokens), boundary > 0 and not self.synchronous
 
     def update_state_after_alloc(
         self, request: Request, blocks: BlockTable, num_external_tokens: int
@@ -96,7 +102,7 @@ class ReferenceScheduler(SchedulerSide):
                         subs=tuple(index % per_chunk for index, _ in held),
                     )
                 )
-        job_id = self._track(Direction.LOAD, _Job(chunks))
+        job_id = self._track(Direction.LOAD, _Job(chunks, request.request_id))
         self._loads.append(
             Transfer(job_id=job_id, direction=Direction.LOAD, parts=tuple(parts), request_id=request.request_id)
         )
@@ -135,8 +141,11 @@ class ReferenceScheduler(SchedulerSide):
             blocks, slots, subs = zip(*rows, strict=True)
             parts.append(Part(group=group, blocks=blocks, slots=slots, subs=subs))
         sources = frozenset(block for offer in stored for block in offer.blocks)
-        job_id = self._track(Direction.STORE, _Job(list(taken.values()), sources))
-        return Transfer(job_id=job_id, direction=Direction.STORE, parts=tuple(parts))
+        name = scheduled.request.request_id
+        job_id = self._track(Direction.STORE, _Job(list(taken.values()), name, sources))
+        return Transfer(
+            job_id=job_id, direction=Direction.STORE, parts=tuple(parts), request_id=name
+        )
 
     def _offers(self, scheduled: ScheduledRequest) -> list[_Offer]:
         """Complete chunks beyond the request's cursors that the mask wants.
@@ -180,23 +189,42 @@ class ReferenceScheduler(SchedulerSide):
         return False, None
 
     def update_connector_output(self, result: StepResult) -> None:
-        """Complete the jobs that every rank has reported."""
+        """Complete the jobs that every rank has reported; one that failed on a rank has failed."""
         completed = result.worker_meta
         if not isinstance(completed, Completed):
             return
         for job_id in completed.stores:
-            for chunk in self._reported(Direction.STORE, job_id, result.rank):
-                self.manager.complete_store(chunk)
+            job = self._reported(Direction.STORE, job_id, result.rank, completed.failed)
+            if job is not None:
+                self.stored(job)
         for job_id in completed.loads:
-            self.manager.complete_load(self._reported(Direction.LOAD, job_id, result.rank))
+            job = self._reported(Direction.LOAD, job_id, result.rank, completed.failed)
+            if job is not None:
+                self.loaded(job)
 
-    def _reported(self, direction: Direction, job_id: int, rank: int) -> list[Chunk]:
+    def stored(self, job: _Job) -> None:
+        """A store is over on every rank."""
+        for chunk in job.chunks:
+            self.manager.complete_store(chunk, success=not job.failed)
+
+    def loaded(self, job: _Job) -> None:
+        """A load is over on every rank; chunks that could not be read are stored anew."""
+        self.manager.complete_load(job.chunks)
+        if job.failed:
+            self.manager.give_up(job.chunks)
+            # The request computes these tokens itself and offers their chunks once more.
+            self._cursors.pop(job.request_id, None)
+
+    def _reported(
+        self, direction: Direction, job_id: int, rank: int, failed: frozenset[int]
+    ) -> _Job | None:
+        """The job, if this was the last rank to report it."""
         job = self._jobs[direction][job_id]
         job.ranks.add(rank)
+        job.failed |= job_id in failed
         if len(job.ranks) < self.layout.world:
-            return []
-        del self._jobs[direction][job_id]
-        return job.chunks
+            return None
+        return self._jobs[direction].pop(job_id)
 
     def reset_cache(self) -> None:
         """Forget every chunk; jobs in flight end without effect."""

@@ -3,10 +3,12 @@
 from kvconform.contract.clauses import (
     caps,
     coverage,
+    faults,
     integrity,
     isolation,
     lifecycle,
     readiness,
+    resets,
     speculation,
     termination,
 )
@@ -20,6 +22,8 @@ _FAMILIES = (
     termination,
     isolation,
     caps,
+    faults,
+    resets,
     speculation,
 )
 
