@@ -149,11 +149,16 @@ class Engine:
     def step(self) -> None:
         """Schedule, run every rank, take reports, take results (one step late if asynchronous)."""
         plan = self.scheduler.schedule()
+        failed: list[StepResult] = []
         for rank, queue in zip(self._ranks, self._reports, strict=True):
             before = rank.gate.performed
             result = rank.run(plan, self._loaded, self._on_read)
             moved = rank.gate.performed > before
             queue.send(result, news=moved or _has_news(plan, result))
+            failed += [result] if result.failed_blocks else []
+        # Load errors come with the tokens of their step, whatever is held: see docs/decisions.md.
+        for result in failed:
+            self._take_load_errors(result)
         arrived = [report for queue in self._reports for report in queue.arrive()]
         if self.layout.scheduling is Scheduling.SYNC:
             self._settle(arrived, plan)
@@ -169,8 +174,6 @@ class Engine:
             self.scheduler.receive_tokens(plan)
 
     def _take_report(self, report: StepResult) -> None:
-        if report.failed_blocks:
-            self._take_load_errors(report)
         for name in sorted(report.finished_loads):
             over = name in self._loaded_once and name not in self.scheduler.loading
             if over or report.rank in self._loads.get(name, ()):

@@ -37,6 +37,8 @@ class LoadErrorBooks:
     judge: Judge
     _open: dict[int, dict[str, set[int]]] = field(default_factory=dict)
     """By rank and request: blocks of its failed copies, until its load is over."""
+    _synchronous: set[str] = field(default_factory=set)
+    """Requests whose load is one that its step waits for."""
     _told: set[tuple[int, str, int]] = field(default_factory=set)
     """(rank, request, block) of reports about loads that are not over."""
 
@@ -47,6 +49,9 @@ class LoadErrorBooks:
             loads = self._open.setdefault(event.rank, {})
             for request, block in zip(event.requests, event.ids, strict=True):
                 loads.setdefault(request, set()).add(block)
+        elif isinstance(event, Answered) and event.tokens:
+            change = self._synchronous.discard if event.is_async else self._synchronous.add
+            change(event.request)
         elif isinstance(event, LoadErrors):
             self._reported(event)
         elif isinstance(event, (Loaded, LoadFailed)):
@@ -72,9 +77,16 @@ class LoadErrorBooks:
         )
 
     def _over(self, event: Loaded | LoadFailed) -> None:
-        """The load of a request is over; all that is wrong in its blocks was told by now."""
-        failed = [loads.pop(event.request, None) for loads in self._open.values()]
-        self._told = {told for told in self._told if told[1] != event.request}
+        """The load of a request is over; all that is wrong in its blocks was told by now.
+
+        One that its step waited for is over on one rank after the other, and told then as right
+        or wrong.
+        """
+        failed = [event.request in loads for loads in self._open.values()]
+        if isinstance(event, LoadFailed) or event.request not in self._synchronous:
+            for loads in self._open.values():
+                loads.pop(event.request, None)
+            self._told = {told for told in self._told if told[1] != event.request}
         if not any(failed):
             return
         tally = self.judge.tally

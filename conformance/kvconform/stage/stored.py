@@ -26,6 +26,9 @@ class StoredChunks:
     """Contents of blocks that were copied without the last one of their chunk."""
     _failed: set[tuple[int, int]] = field(default_factory=set)
     """(rank, content) of blocks whose last store failed."""
+    _elsewhere: set[tuple[int, int]] = field(default_factory=set)
+    """(rank, content) of blocks that were stored on the ranks beside rank 0."""
+    _any_failed: bool = False
     _doubtful: set[int] = field(default_factory=set)
     """Chunks that a connector may have given up, or may not: one of their copies failed."""
     _old: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -42,6 +45,7 @@ class StoredChunks:
         if not overtaken:
             self._failed.difference_update((event.rank, content) for content in event.contents)
         if event.rank != 0:
+            self._elsewhere.update((event.rank, content) for content in event.contents)
             return
         if not overtaken:
             self._doubtful.difference_update(event.contents)
@@ -66,6 +70,7 @@ class StoredChunks:
 
         A chunk that was there already, or was to be loaded, may be given up or not.
         """
+        self._any_failed = True
         if event.direction is Direction.STORE:
             for content in event.contents:
                 if event.rank == 0 and content in self._blocks and (0, content) not in self._failed:
@@ -91,10 +96,18 @@ class StoredChunks:
 
     def doubtful(self, spec: RequestSpec, num_tokens: int) -> bool:
         """Whether the first tokens of a request have chunks of which nobody knows whether they are there."""
-        return bool(self._doubtful) and any(
+        return self._any_failed and any(
             contents[max(contents)] in self._doubtful
-            for _, contents in self._chunks(spec, num_tokens)
+            or (contents[max(contents)] in self._blocks and not self._everywhere(spec, chunk))
+            for chunk, contents in self._chunks(spec, num_tokens)
         )
+
+    def _everywhere(self, spec: RequestSpec, chunk: Chunk) -> bool:
+        """Whether each rank beside rank 0 has stored the end of a chunk: one may have given it up."""
+        ends = (
+            (rank, self._contents(spec, chunk, rank)) for rank in range(1, self.oracle.layout.world)
+        )
+        return all((rank, contents[max(contents)]) in self._elsewhere for rank, contents in ends)
 
     def failed(self, spec: RequestSpec, num_tokens: int) -> Supply:
         """What `supply` says, with the chunks whose store failed as if it had not."""

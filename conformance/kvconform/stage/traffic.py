@@ -121,6 +121,8 @@ class Traffic:
             if isinstance(event, Loaded) and event.request == answer.request
         )
         during = events[: next(ends, 0)]
+        if any(isinstance(event, CopyFailed) for event in during):
+            return
         if [event.step for event in during if isinstance(event, Admitted)] == [answer.step]:
             self.judge.load(during, answer)
 
