@@ -24,7 +24,7 @@ from kvconform_reference.worker import Completed, StepMetadata
 
 
 @dataclass(slots=True)
-class _Job:
+class Job:
     """A transfer in flight and the ranks that have reported it."""
 
     chunks: list[Chunk]
@@ -60,7 +60,7 @@ class ReferenceScheduler(SchedulerSide):
         self.manager = manager
         self.lookup = Lookup(demands=self.demands, hash_block=layout.hash_block, manager=manager)
         self._cursors: dict[str, list[int]] = {}
-        self._jobs: dict[Direction, dict[int, _Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
+        self._jobs: dict[Direction, dict[int, Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
         self._next_job = 0
         self._loads: list[Transfer] = []
 
@@ -102,7 +102,7 @@ class ReferenceScheduler(SchedulerSide):
                         subs=tuple(index % per_chunk for index, _ in held),
                     )
                 )
-        job_id = self._track(Direction.LOAD, _Job(chunks, request.request_id))
+        job_id = self._track(Direction.LOAD, Job(chunks, request.request_id))
         self._loads.append(
             Transfer(job_id=job_id, direction=Direction.LOAD, parts=tuple(parts), request_id=request.request_id)
         )
@@ -142,7 +142,7 @@ class ReferenceScheduler(SchedulerSide):
             parts.append(Part(group=group, blocks=blocks, slots=slots, subs=subs))
         sources = frozenset(block for offer in stored for block in offer.blocks)
         name = scheduled.request.request_id
-        job_id = self._track(Direction.STORE, _Job(list(taken.values()), name, sources))
+        job_id = self._track(Direction.STORE, Job(list(taken.values()), name, sources))
         return Transfer(
             job_id=job_id, direction=Direction.STORE, parts=tuple(parts), request_id=name
         )
@@ -202,12 +202,12 @@ class ReferenceScheduler(SchedulerSide):
             if job is not None:
                 self.loaded(job)
 
-    def stored(self, job: _Job) -> None:
+    def stored(self, job: Job) -> None:
         """A store is over on every rank."""
         for chunk in job.chunks:
             self.manager.complete_store(chunk, success=not job.failed)
 
-    def loaded(self, job: _Job) -> None:
+    def loaded(self, job: Job) -> None:
         """A load is over on every rank; chunks that could not be read are stored anew."""
         self.manager.complete_load(job.chunks)
         if job.failed:
@@ -217,7 +217,7 @@ class ReferenceScheduler(SchedulerSide):
 
     def _reported(
         self, direction: Direction, job_id: int, rank: int, failed: frozenset[int]
-    ) -> _Job | None:
+    ) -> Job | None:
         """The job, if this was the last rank to report it."""
         job = self._jobs[direction][job_id]
         job.ranks.add(rank)
@@ -240,7 +240,7 @@ class ReferenceScheduler(SchedulerSide):
             raise LookupError(f"chunk {chunk} of group {group} has no key in {request.request_id!r} yet")
         return key
 
-    def _track(self, direction: Direction, job: _Job) -> int:
+    def _track(self, direction: Direction, job: Job) -> int:
         self._next_job += 1
         self._jobs[direction][self._next_job] = job
         return self._next_job
