@@ -24,6 +24,7 @@ CLAIMS = frozenset(Capability)
 OPTIONS = {
     "num_slots": "chunks that host memory holds (default 512)",
     "seed_bound": "true: the lookup bound of vllm-project/vllm#56709, one chunk more in places",
+    "sync_loads": "true: the step that makes room for a hit waits for its load",
     "own_transfers": "true: copies run at once or on own streams, not through the engine's gate",
 }
 
@@ -43,6 +44,9 @@ class ReferenceConnector:
         own = _flag(setting.options.get("own_transfers", False))
         gates = setting.gates if not own else ()
         self.capabilities = CLAIMS if gates else CLAIMS - {Capability.TRANSFER_CONTROL}
+        synchronous = _flag(setting.options.get("sync_loads", False))
+        if synchronous:
+            self.capabilities -= {Capability.ASYNC_LOAD}
         seed_bound = _flag(setting.options.get("seed_bound", False))
         demands = self.make_demands(seed_bound=seed_bound)
         manager = self.make_manager(num_slots)
@@ -51,6 +55,9 @@ class ReferenceConnector:
             self.make_worker(num_slots, gates[rank] if gates else None)
             for rank in range(layout.world)
         ]
+        self.scheduler.synchronous = synchronous
+        for worker in self.workers:
+            worker.synchronous = synchronous
         self.chunk_control: ChunkControl | None = ReferenceChunkControl(
             self.scheduler.lookup, manager, self.workers
         )

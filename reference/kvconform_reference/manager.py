@@ -110,6 +110,12 @@ class ChunkManager:
             if chunk.forgotten and not chunk.loads:
                 self._free.append(chunk.slot)
 
+    def give_up(self, chunks: Iterable[Chunk]) -> None:
+        """Remove chunks that could not be read, unless they are forgotten already."""
+        for chunk in chunks:
+            if not chunk.forgotten:
+                self._remove(chunk)
+
     def drop(self, key: OffloadKey) -> None:
         """Remove a chunk, whatever its state; its slot is free once nobody uses it."""
         chunk = self._chunks.get(key)

@@ -24,13 +24,16 @@ from kvconform_reference.worker import Completed, StepMetadata
 
 
 @dataclass(slots=True)
-class _Job:
+class Job:
     """A transfer in flight and the ranks that have reported it."""
 
     chunks: list[Chunk]
+    request_id: str
     sources: frozenset[int] = frozenset()
     """Pool blocks that a store reads."""
     ranks: set[int] = field(default_factory=set)
+    failed: bool = False
+    """Whether it failed on a rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,9 @@ class _Offer:
 class ReferenceScheduler(SchedulerSide):
     """One for all ranks."""
 
+    synchronous = False
+    """Whether the step that makes room for a hit waits for its load."""
+
     def __init__(
         self, layout: Layout, demands: Sequence[GroupDemand], mask: StoreMask, manager: ChunkManager
     ) -> None:
@@ -55,18 +61,18 @@ class ReferenceScheduler(SchedulerSide):
         self.manager = manager
         self.lookup = Lookup(demands=self.demands, hash_block=layout.hash_block, manager=manager)
         self._cursors: dict[str, list[int]] = {}
-        self._jobs: dict[Direction, dict[int, _Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
+        self._jobs: dict[Direction, dict[int, Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
         self._next_job = 0
         self._loads: list[Transfer] = []
 
     def get_num_new_matched_tokens(
         self, request: Request, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
-        """The longest hit beyond the local tokens, loaded asynchronously."""
+        """The longest hit beyond the local tokens."""
         boundary = self.lookup.longest(request, num_computed_tokens)
         if boundary is LATER:
             return None, False
-        return max(0, boundary - num_computed_tokens), boundary > 0
+        return max(0, boundary - num_computed_tokens), boundary > 0 and not self.synchronous
 
     def update_state_after_alloc(
         self, request: Request, blocks: BlockTable, num_external_tokens: int
@@ -97,7 +103,7 @@ class ReferenceScheduler(SchedulerSide):
                         subs=tuple(index % per_chunk for index, _ in held),
                     )
                 )
-        job_id = self._track(Direction.LOAD, _Job(chunks))
+        job_id = self._track(Direction.LOAD, Job(chunks, request.request_id))
         self._loads.append(
             Transfer(job_id=job_id, direction=Direction.LOAD, parts=tuple(parts), request_id=request.request_id)
         )
@@ -137,8 +143,11 @@ class ReferenceScheduler(SchedulerSide):
             blocks, slots, subs = zip(*rows, strict=True)
             parts.append(Part(group=group, blocks=blocks, slots=slots, subs=subs))
         sources = frozenset(block for offer in stored for block in offer.blocks)
-        job_id = self._track(Direction.STORE, _Job(list(taken.values()), sources))
-        return Transfer(job_id=job_id, direction=Direction.STORE, parts=tuple(parts))
+        name = scheduled.request.request_id
+        job_id = self._track(Direction.STORE, Job(list(taken.values()), name, sources))
+        return Transfer(
+            job_id=job_id, direction=Direction.STORE, parts=tuple(parts), request_id=name
+        )
 
     def limit(self, scheduled: ScheduledRequest) -> int:
         """Tokens that are computed once the step is over and may be stored.
@@ -196,23 +205,42 @@ class ReferenceScheduler(SchedulerSide):
         return False, None
 
     def update_connector_output(self, result: StepResult) -> None:
-        """Complete the jobs that every rank has reported."""
+        """Complete the jobs that every rank has reported; one that failed on a rank has failed."""
         completed = result.worker_meta
         if not isinstance(completed, Completed):
             return
         for job_id in completed.stores:
-            for chunk in self._reported(Direction.STORE, job_id, result.rank):
-                self.manager.complete_store(chunk)
+            job = self._reported(Direction.STORE, job_id, result.rank, completed.failed)
+            if job is not None:
+                self.stored(job)
         for job_id in completed.loads:
-            self.manager.complete_load(self._reported(Direction.LOAD, job_id, result.rank))
+            job = self._reported(Direction.LOAD, job_id, result.rank, completed.failed)
+            if job is not None:
+                self.loaded(job)
 
-    def _reported(self, direction: Direction, job_id: int, rank: int) -> list[Chunk]:
+    def stored(self, job: Job) -> None:
+        """A store is over on every rank."""
+        for chunk in job.chunks:
+            self.manager.complete_store(chunk, success=not job.failed)
+
+    def loaded(self, job: Job) -> None:
+        """A load is over on every rank; chunks that could not be read are stored anew."""
+        self.manager.complete_load(job.chunks)
+        if job.failed:
+            self.manager.give_up(job.chunks)
+            # The request computes these tokens itself and offers their chunks once more.
+            self._cursors.pop(job.request_id, None)
+
+    def _reported(
+        self, direction: Direction, job_id: int, rank: int, failed: frozenset[int]
+    ) -> Job | None:
+        """The job, if this was the last rank to report it."""
         job = self._jobs[direction][job_id]
         job.ranks.add(rank)
+        job.failed |= job_id in failed
         if len(job.ranks) < self.layout.world:
-            return []
-        del self._jobs[direction][job_id]
-        return job.chunks
+            return None
+        return self._jobs[direction].pop(job_id)
 
     def reset_cache(self) -> None:
         """Forget every chunk; jobs in flight end without effect."""
@@ -228,7 +256,7 @@ class ReferenceScheduler(SchedulerSide):
             raise LookupError(f"chunk {chunk} of group {group} has no key in {request.request_id!r} yet")
         return key
 
-    def _track(self, direction: Direction, job: _Job) -> int:
+    def _track(self, direction: Direction, job: Job) -> int:
         self._next_job += 1
         self._jobs[direction][self._next_job] = job
         return self._next_job

@@ -32,7 +32,7 @@ class Transfer:
     direction: Direction
     parts: tuple[Part, ...]
     request_id: str = ""
-    """The request that waits for a load."""
+    """The request that waits for a load, or whose blocks are stored."""
 
     def as_job(self) -> TransferJob:
         """What a transfer gate is told."""

@@ -17,6 +17,9 @@ LOAD_CAP = "load-cap[cap.{cap}-local.{local}-chunk.1-keep.0-sched.sync]"
 STORE_CAP = "store-cap[cap.{cap}-chunk.1-keep.0-budget.8192-sched.sync]"
 ADAPTERS = "adapters[chunk.1-owner.{owner}-other.{other}-sched.sync]"
 IMAGES = "images[chunk.1-owner.{owner}-other.{other}-sched.sync]"
+LOAD_FAILS = "load-fails[group.full-lost.c0-chunk.1-how.nothing-sched.sync]"
+RESET_STORE = "reset-store-in-flight[held.copies-answer.2-between.1-world.1-chunk.1-sched.sync]"
+RESET_LOAD = "reset-load-in-flight[held.copies-between.1-world.1-chunk.1-sched.sync]"
 
 KILLERS = {
     "seed-undone": LEFT.format(256, 3840),
@@ -79,6 +82,21 @@ KILLERS = {
     "layers-of-first-rank": (
         "rank-layers[held.reports-full.2.1-swa.1.2-world.2-chunk.1-sched.sync]"
     ),
+    "load-success-ignored": LOAD_FAILS,
+    "store-success-ignored": "store-fails[group.full-lost.c0-chunk.1-how.part-budget.8192-sched.sync]",
+    "load-errors-twice": LOAD_FAILS,
+    "load-errors-of-one-block": LOAD_FAILS,
+    "load-errors-of-others": LOAD_FAILS,
+    "failed-load-not-over": LOAD_FAILS,
+    "failure-raises": LOAD_FAILS,
+    "last-rank-counts": "store-fails-on-rank[world.2-rank.0-how.part-chunk.1-sched.sync]",
+    "failed-store-leaks": "many-failures[how.part-chunk.1-sched.sync]",
+    "failed-load-pins": LOAD_FAILS,
+    "reset-ignored": "reset-at-rest[between.1-world.1-chunk.1-sched.sync]",
+    "reset-of-ready-chunks": RESET_STORE,
+    "reset-unpins": RESET_LOAD,
+    "reset-forgets-jobs": RESET_STORE,
+    "reset-leaks": "many-resets[end.settle-chunk.1-sched.sync]",
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

@@ -174,6 +174,39 @@ class Allocator:
                     self.pool.publish(row[index], (block_hashes[last], position))
             holding.published[position] = max(holding.published[position], end)
 
+    def longest_valid(self, request_id: str, bad: frozenset[int], num_tokens: int) -> int:
+        """The longest prefix, up to ``num_tokens`` tokens, that stands without the blocks ``bad``.
+
+        It ends on a hash block, and all that is retained for it is held and good.  0 if there is none.
+        """
+        rows = self.holding(request_id).rows
+        limit = num_tokens
+        for group, row in zip(self.layout.groups, rows, strict=True):
+            limit = min([limit, *(at * group.block_size for at, block in enumerate(row) if block in bad)])
+        step = self.layout.hash_block
+        for boundary in range(limit // step * step, 0, -step):
+            kept = (
+                row[num_skipped_tokens(group, boundary) // group.block_size : cdiv(boundary, group.block_size)]
+                for group, row in zip(self.layout.groups, rows, strict=True)
+            )
+            if all(NULL_BLOCK not in part for part in kept):
+                return boundary
+        return 0
+
+    def cut_back(self, request_id: str, num_tokens: int) -> None:
+        """What lies behind the first ``num_tokens`` tokens is to be computed again: nobody finds it."""
+        holding = self.holding(request_id)
+        for position, group in enumerate(self.layout.groups):
+            first = num_tokens // group.block_size
+            self.pool.forget(holding.rows[position][first:])
+            holding.published[position] = min(holding.published[position], first)
+
+    def reset(self) -> None:
+        """Forget every cached block; what requests hold now is not made findable later either."""
+        self.pool.clear_cache()
+        for holding in self._holdings.values():
+            holding.published = [len(row) for row in holding.rows]
+
     def free(self, request_id: str) -> None:
         """Give up all blocks of a request; the head is freed first and so reused last."""
         holding = self._holdings.pop(request_id, None)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from kvconform.engine.events import Event
+from kvconform.engine.faults import CopyFault
 from kvconform.ports import Capability, ChunkState, Direction, RequestSpec
 
 
@@ -45,6 +46,12 @@ class Bench(Protocol):
 
     def reset_prefix_cache(self) -> None:
         """Forget every cached block of the pool."""
+
+    def reset_cache(self) -> None:
+        """Forget every cached block of the pool and have the connector reset its cache."""
+
+    def fail_copies(self, fault: CopyFault) -> None:
+        """From now on copies fail as ``fault`` says."""
 
     def hold(self, *, copies: bool) -> None:
         """Hold reports of every rank, and with ``copies`` the copies of its gate too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Concatenate, ParamSpec, cast
 
 from kvconform import __version__
 from kvconform.engine.allocator import Allocator
@@ -16,13 +16,17 @@ from kvconform.engine.events import (
     Event,
     Happened,
     Loaded,
+    LoadErrors,
+    LoadFailed,
     Read,
     Reported,
+    Reset,
     Submitted,
     skew,
 )
+from kvconform.engine.faults import CopyDue, CopyFault, CopyFaults, Place
 from kvconform.engine.memory import Difference, RankMemory
-from kvconform.engine.pattern import Owners
+from kvconform.engine.pattern import Lane, Owners
 from kvconform.engine.pool import BlockPool
 from kvconform.engine.rank import Plan, Rank, rows_of
 from kvconform.engine.requests import LiveRequest
@@ -81,7 +85,10 @@ class Engine:
         self._memories = [
             RankMemory(layout, rank, device, self._owners) for rank in range(layout.world)
         ]
-        self._gates = [Gate(self._observer(rank)) for rank in range(layout.world)]
+        self._faults = CopyFaults(self._owns, self.events.append)
+        self._gates = [
+            Gate(self._observer(rank), self._failer(rank)) for rank in range(layout.world)
+        ]
         setting = Setting(device=device, gates=tuple(self._gates), options=options)
         self._connector: Connector = call("factory", factory, layout, setting)
         problems = problems_of(self._connector, layout.world)
@@ -102,6 +109,8 @@ class Engine:
             self._reports.append(ReportQueue())
         self._late_results: Plan | None = None
         self._loads: dict[str, set[int]] = {}
+        self._bad: dict[str, frozenset[int]] = {}
+        """Blocks of each load in flight that were said to have failed."""
         self._loaded_once: set[str] = set()
         self._stores: dict[str, set[int]] = {}
         self._staged: dict[tuple[str, int, int], list[int]] = {}
@@ -143,11 +152,16 @@ class Engine:
     def step(self) -> None:
         """Schedule, run every rank, take reports, take results (one step late if asynchronous)."""
         plan = self.scheduler.schedule()
+        failed: list[StepResult] = []
         for rank, queue in zip(self._ranks, self._reports, strict=True):
             before = rank.gate.performed
             result = rank.run(plan, self._loaded, self._on_read)
             moved = rank.gate.performed > before
             queue.send(result, news=moved or _has_news(plan, result))
+            failed += [result] if result.failed_blocks else []
+        # Load errors come with the tokens of their step, whatever is held: see docs/decisions.md.
+        for result in failed:
+            self._take_load_errors(result)
         queues = self._reports[::-1] if self._last_rank_first else self._reports
         arrived = [report for queue in queues for report in queue.arrive()]
         if self.layout.scheduling is Scheduling.SYNC:
@@ -164,11 +178,6 @@ class Engine:
             self.scheduler.receive_tokens(plan)
 
     def _take_report(self, report: StepResult) -> None:
-        if report.failed_blocks:
-            for name in list(self.scheduler.loading):
-                if report.failed_blocks & {b for row in rows_of(self._allocator, name) for b in row}:
-                    self._loads.pop(name, None)
-                    self.scheduler.load_failed(name)
         for name in sorted(report.finished_loads):
             self._load_reported(report.rank, name)
         for name in sorted(report.finished_stores):
@@ -193,6 +202,9 @@ class Engine:
             if name in self.scheduler.unloaded:
                 self.scheduler.load_over(name)
                 return
+            if name in self._bad:
+                self._end_failed_load(name, self._bad.pop(name))
+                return
             self._check_load(name)
             self.scheduler.load_complete(name)
 
@@ -200,6 +212,58 @@ class Engine:
         fault = self.scheduler.fault_of(what, name, rank)
         self.events.append(
             Reported(step=self.scheduler.number, rank=rank, request=name, what=what, fault=fault)
+        )
+
+    def _take_load_errors(self, report: StepResult) -> None:
+        """A load in flight is judged when it is over; who runs on such blocks goes back at once."""
+        bad = report.failed_blocks
+        ids = tuple(sorted(bad))
+        names = self._holders_of_loads()
+        held_by = {name: self.scheduler.held_of(name, bad) for name in names}
+        self.events.append(
+            LoadErrors(
+                step=self.scheduler.number,
+                rank=report.rank,
+                ids=ids,
+                holders=tuple(frozenset(n for n in names if one in held_by[n]) for one in ids),
+            )
+        )
+        bad -= {NULL_BLOCK}
+        for name in self.scheduler.loading:
+            held = self.scheduler.held_of(name, bad)
+            if held:
+                self._bad[name] = self._bad.get(name, frozenset()) | held
+        for request in self.scheduler.holders(bad):
+            holding = self._allocator.holding(request.request_id)
+            boundary = holding.num_local_tokens + holding.num_external_tokens
+            valid = self.scheduler.cut_back(request, bad)
+            self._load_failed(request.request_id, boundary, valid, None)
+        loading = {block for held in self._bad.values() for block in held}
+        for rank in self._ranks:
+            rank.failed -= bad - loading
+
+    def _end_failed_load(self, name: str, bad: frozenset[int]) -> None:
+        """Every block that was not said to have failed must hold its owner's bytes."""
+        request, rows = self._requests[name], rows_of(self._allocator, name)
+        boundary, first = request.num_computed_tokens, None
+        for rank in self._ranks:
+            rank.failed |= bad
+            _, difference = rank.retained(request, rows, boundary)
+            first = first or difference
+            rank.failed -= bad
+        self._load_failed(name, boundary, self.scheduler.load_failed(name, bad), first)
+
+    def _load_failed(
+        self, name: str, boundary: int, valid: int, difference: Difference | None
+    ) -> None:
+        self.events.append(
+            LoadFailed(
+                step=self.scheduler.number,
+                request=name,
+                boundary=boundary,
+                valid=valid,
+                difference=difference,
+            )
         )
 
     def _check_load(self, name: str) -> None:
@@ -259,6 +323,22 @@ class Engine:
         """Forget every cached block of the pool; its bytes stay until it is taken again."""
         self._allocator.pool.clear_cache()
         self._happened("pool: prefix cache reset")
+
+    @_guarded
+    def reset_cache(self) -> None:
+        """Forget every cached block of the pool, and have the connector reset its cache.
+
+        Requests keep the blocks that they hold, and nobody will find these blocks.
+        """
+        flying = [(rank, job) for rank, gate in enumerate(self._gates) for job in gate.waiting]
+        self.events.append(
+            Reset(step=self.scheduler.number, in_flight=tuple(flying), at_rest=self.idle())
+        )
+        self.scheduler.reset()
+
+    def fail_copies(self, fault: CopyFault) -> None:
+        """From now on copies fail as ``fault`` says."""
+        self._faults.arm(fault)
 
     def hold(self, *, copies: bool) -> None:
         """Hold reports of every rank, and with ``copies`` its copies too."""
@@ -407,6 +487,48 @@ class Engine:
     def _happened(self, what: str) -> None:
         self.events.append(Happened(step=self.scheduler.number, request="", what=what))
 
+    def _owns(self, request: str, rank: int, place: Place) -> bool:
+        """Whether a stored block holds bytes of a request."""
+        prefix = self._requests[request].prefix
+        last = (place.index + 1) * self.layout.groups[place.group].block_size - 1
+        lane = Lane(group=place.group, layer=0, rank=rank)
+        return last < len(prefix) and prefix.content(lane, last) == place.content
+
+    def _failer(self, rank: int) -> Callable[[TransferJob, Callable[[], None]], bool]:
+        def fails(job: TransferJob, perform: Callable[[], None]) -> bool:
+            if not self._faults.armed:
+                return False
+            memory = self._memories[rank]
+            places = [self._place(memory, job.direction, *block) for block in job.blocks]
+            return self._faults.fail(
+                CopyDue(
+                    job=job,
+                    perform=perform,
+                    memory=memory,
+                    places=places,
+                    step=self.scheduler.number,
+                )
+            )
+
+        return fails
+
+    def _place(self, memory: RankMemory, direction: Direction, group: int, block: int) -> Place:
+        if direction is Direction.STORE:
+            return Place(
+                group=group,
+                index=memory.block_index(group, block),
+                content=memory.content(group, block),
+            )
+        for name in self._holders_of_loads():
+            row = self._allocator.holding(name).rows[group]
+            if block in row:
+                return Place(group=group, index=row.index(block), request=name)
+        return Place(group=group, index=-1)
+
+    def _holders_of_loads(self) -> list[str]:
+        running = (request.request_id for request in self.scheduler.running)
+        return [*self.scheduler.loading, *running]
+
     def _observer(self, rank: int) -> Callable[[TransferJob], None]:
         def observe(job: TransferJob) -> None:
             contents: tuple[int, ...] = ()
@@ -434,12 +556,8 @@ class Engine:
 
     def _destination(self, group: int, block: int) -> tuple[str, int]:
         """The block index that a loading or starting request has for a pool block, -1 for none."""
-        candidates: list[Any] = [*self.scheduler.loading, *(r.request_id for r in self.scheduler.running)]
-        for name in candidates:
-            row = self._allocator.holding(name).rows[group]
-            if block in row:
-                return self.layout.groups[group].name, row.index(block)
-        return self.layout.groups[group].name, -1
+        place = self._place(self._memories[0], Direction.LOAD, group, block)
+        return self.layout.groups[group].name, place.index
 
 
 def _has_news(plan: Plan, result: StepResult) -> bool:

@@ -86,6 +86,82 @@ class Copied(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyFailed(Event):
+    """A copy failed, as the case wanted.  ``blocks`` are (group name, block index).
+
+    ``ids`` are pool blocks, ``lost`` the positions of those that were not moved.  Of a store
+    ``contents`` tell whose bytes were to be read, of a load ``requests`` whose blocks these are.
+    """
+
+    direction: Direction
+    rank: int
+    job: int
+    blocks: tuple[tuple[str, int], ...]
+    ids: tuple[int, ...]
+    lost: tuple[int, ...]
+    contents: tuple[int, ...]
+    requests: tuple[str, ...]
+    how: str
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"({group}, {index})" for group, index in (self.blocks[at] for at in self.lost[:12]))
+        more = f" and {len(self.lost) - 12} more" if len(self.lost) > 12 else ""  # noqa: PLR2004
+        return (
+            f"step {self.step}: {self.direction} job {self.job} on rank {self.rank} FAILS, "
+            f"not moved: {listed}{more}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadErrors(Event):
+    """A rank said of pool blocks ``ids`` that their load failed; ``holders`` are the requests with each of them."""
+
+    rank: int
+    ids: tuple[int, ...]
+    holders: tuple[frozenset[str], ...]
+
+    def __str__(self) -> str:
+        listed = ", ".join(map(str, self.ids[:12])) + (" ..." if len(self.ids) > 12 else "")  # noqa: PLR2004
+        return f"step {self.step}: rank {self.rank} reports load errors in pool blocks {listed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadFailed(Event):
+    """The load for a hit of ``boundary`` tokens is over, and some of its blocks were said to have failed.
+
+    ``difference`` is the first in a block that was not.  The request goes on from ``valid`` tokens.
+    """
+
+    request: str
+    boundary: int
+    valid: int
+    difference: Difference | None
+
+    def __str__(self) -> str:
+        found = f"; in another block: {self.difference}" if self.difference else ""
+        return (
+            f"step {self.step}: load of {self.request} up to {self.boundary} failed, "
+            f"it goes on from {self.valid}{found}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset(Event):
+    """The engine forgot its cached blocks and had the connector reset its cache.
+
+    ``in_flight`` are (rank, job id) of the copies that were submitted before and are not complete.
+    ``at_rest`` says that nothing was left to do.
+    """
+
+    in_flight: tuple[tuple[int, int], ...]
+    at_rest: bool
+
+    def __str__(self) -> str:
+        flying = f", {len(self.in_flight)} copies in flight" if self.in_flight else ""
+        return f"step {self.step}: the cache is reset{flying}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Event):
     """A load was reported complete on every rank; ``slots`` were compared."""
 

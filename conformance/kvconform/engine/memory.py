@@ -93,6 +93,17 @@ class RankMemory:
         for cache in self._tensors:
             cache.view(torch.int64).index_fill_(0, ids.to(cache.device), _POISON)
 
+    def take_out(self, blocks: Sequence[int]) -> list[torch.Tensor]:
+        """The bytes of whole blocks, for `put_back`."""
+        ids = torch.tensor(list(blocks), dtype=torch.long)
+        return [cache[ids.to(cache.device)].clone() for cache in self._tensors]
+
+    def put_back(self, blocks: Sequence[int], kept: Sequence[torch.Tensor]) -> None:
+        """Make whole blocks hold again what `take_out` found in them."""
+        ids = torch.tensor(list(blocks), dtype=torch.long)
+        for cache, rows in zip(self._tensors, kept, strict=True):
+            cache[ids.to(cache.device)] = rows
+
     def write(self, group: int, row: Sequence[int], prefix: Prefix, tokens: range) -> None:
         """The forward pass: fill the slots of token positions ``tokens``; null blocks are skipped."""
         positions, blocks, offsets = self._slots(group, row, tokens)

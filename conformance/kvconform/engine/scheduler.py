@@ -64,7 +64,8 @@ class Scheduler:
         self._record = record
         self._finished: set[str] = set()
         self._loaded: set[str] = set()
-        self._no_lookup: set[str] = set()
+        self._cut: list[str] = []
+        """Requests that lost their blocks to a failed load since the last step."""
         self._epochs: dict[str, int] = {}
         self._interrupted: set[str] = set()
         """Preempted requests that have not run again, with or without a hit."""
@@ -90,6 +91,7 @@ class Scheduler:
         """Decide the next step and have the connector build its metadata."""
         self.number += 1
         draft = _Draft(budget=self.layout.max_batched_tokens)
+        cut, self._cut = self._cut, []
         for request in self.running:
             self.allocator.publish(request.request_id, request.block_hashes, request.num_computed_tokens)
         self._preempt_forced(draft)
@@ -106,7 +108,7 @@ class Scheduler:
         step = Step(
             number=self.number,
             scheduled=tuple(draft.scheduled),
-            preempted=tuple(draft.preempted),
+            preempted=(*cut, *draft.preempted),
             finished=tuple(sorted(finished)),
             allocated=taken,
         )
@@ -182,7 +184,7 @@ class Scheduler:
             self._run(request, count, appended, draft)
             return
         local, rows = self.allocator.find_local(request.block_hashes, request.num_tokens - 1)
-        external, is_async = (0, False) if name in self._no_lookup else self._ask(request, local)
+        external, is_async = self._ask(request, local)
         if external is None or (external == 0 and name in self.refused):
             return
         boundary = local + external
@@ -356,7 +358,7 @@ class Scheduler:
         if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
             raise ConnectorBrokeError("request_finished", f"returned {shown(answer)}, expected (keep blocks, params or None)")
         self._finished.add(name)
-        for names in (self._loaded, self._no_lookup, self._interrupted, self._forced, self.refused):
+        for names in (self._loaded, self._interrupted, self._forced, self.refused):
             names.discard(name)
         self._record(Ended(step=self.number, request=name, num_tokens=request.num_tokens))
         if answer[0]:
@@ -376,15 +378,60 @@ class Scheduler:
         self._loaded.add(name)
         self.waiting.insert(0, request)
 
-    def load_failed(self, name: str) -> None:
-        """A load failed: the request starts over and does not ask again."""
+    def load_failed(self, name: str, bad: frozenset[int]) -> int:
+        """A load is over and did not fill the blocks ``bad``: the tokens that it goes on from.
+
+        The longest valid prefix stays and the rest is computed.  Where there is none, the request
+        gives its blocks back and starts over, and may hit again.
+        """
         request = self.loading.pop(name)
-        self.allocator.free(name)
-        request.num_computed_tokens = 0
+        valid = self.allocator.longest_valid(name, bad, request.num_computed_tokens)
         request.status = RequestStatus.WAITING
-        self._no_lookup.add(name)
         self.waiting.insert(0, request)
-        self._record(Happened(step=self.number, request=name, what="recomputes after a failed load"))
+        request.num_computed_tokens = min(valid, request.num_tokens - 1)
+        if valid:
+            self.allocator.publish(name, request.block_hashes, valid)
+            self._loaded.add(name)
+        else:
+            self.allocator.free(name)
+        return valid
+
+    def holders(self, blocks: frozenset[int]) -> list[LiveRequest]:
+        """Requests with computed tokens in one of these blocks, beside those that are loading."""
+        candidates = [*self.running, *self._loaded_and_waiting()]
+        return [r for r in candidates if self.held_of(r.request_id, blocks)]
+
+    def held_of(self, name: str, blocks: frozenset[int]) -> frozenset[int]:
+        """Those of ``blocks`` that the request holds."""
+        return blocks & {block for row in self.allocator.holding(name).rows for block in row}
+
+    def cut_back(self, request: LiveRequest, bad: frozenset[int]) -> int:
+        """A request that has run with blocks ``bad`` goes on from what is valid; returns the tokens.
+
+        What it sampled since counts for nothing.  Without a valid prefix it is preempted.
+        """
+        name = request.request_id
+        valid = self.allocator.longest_valid(name, bad, request.num_computed_tokens)
+        self._epochs[name] = self._epoch(request) + 1
+        request.in_flight = 0
+        request.num_computed_tokens = min(valid, request.num_tokens - 1)
+        self.allocator.cut_back(name, valid)
+        if valid:
+            return valid
+        self.allocator.free(name)
+        self._cut.append(name)
+        if request in self.running:
+            self.running.remove(request)
+            request.status = RequestStatus.WAITING
+            self._interrupted.add(name)
+            self.waiting.insert(0, request)
+        self._loaded.discard(name)
+        return 0
+
+    def reset(self) -> None:
+        """Forget cached blocks; requests keep theirs, and the connector resets its cache."""
+        self.allocator.reset()
+        self.call("reset_cache")
 
     def stores_complete(self, name: str) -> None:
         """The connector no longer reads the blocks of an ended request."""

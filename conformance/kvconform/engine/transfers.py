@@ -9,6 +9,9 @@ from typing import Generic, TypeVar
 
 from kvconform.ports import Direction, TransferJob
 
+Fails = Callable[[TransferJob, Callable[[], None]], bool]
+"""Has a copy fail, or says that it does not."""
+
 
 @dataclass(slots=True)
 class _Copy:
@@ -21,15 +24,18 @@ class Gate:
 
     A held direction completes when it is released, or when the worker waits for it.
     ``on_copy`` is called just before a copy is performed, while its source is what it reads.
+    ``fails`` is asked before that, with the job and what performs it; True says that it has
+    failed, and has done as much as it was to.
     """
 
-    def __init__(self, on_copy: Callable[[TransferJob], None]) -> None:
+    def __init__(self, on_copy: Callable[[TransferJob], None], fails: Fails | None = None) -> None:
         self._on_copy = on_copy
+        self._fails = fails
         self._waiting: list[_Copy] = []
         self._done: list[tuple[int, bool]] = []
         self.held: set[Direction] = set()
         self.performed = 0
-        """Copies completed so far."""
+        """Copies completed so far, failed ones too."""
         self.last_first = False
         """Whether copies that are due together complete in the reverse order of submission."""
 
@@ -37,6 +43,11 @@ class Gate:
     def busy(self) -> bool:
         """Whether a copy has not completed."""
         return bool(self._waiting)
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """Ids of the jobs that have not completed."""
+        return tuple(copy.job.job_id for copy in self._waiting)
 
     def submit(self, job: TransferJob, perform: Callable[[], None]) -> None:
         """Take a copy."""
@@ -60,10 +71,12 @@ class Gate:
         ready = [copy for copy in self._waiting if due(copy)]
         self._waiting = [copy for copy in self._waiting if not due(copy)]
         for copy in reversed(ready) if self.last_first else ready:
-            self._on_copy(copy.job)
-            copy.perform()
+            failed = self._fails is not None and self._fails(copy.job, copy.perform)
+            if not failed:
+                self._on_copy(copy.job)
+                copy.perform()
             self.performed += 1
-            self._done.append((copy.job.job_id, True))
+            self._done.append((copy.job.job_id, not failed))
 
 
 Report = TypeVar("Report")

@@ -72,12 +72,21 @@ class _Names:
             self._sharers(path, what)
         elif kind == "submit" and isinstance(what, dict):
             self._submit(path, what)
+        elif kind in {"fail_load", "fail_store"} and isinstance(what, dict):
+            self._of_group(path, what)
+            if "index" in what and "group" not in what:
+                message, hint = "index without group", "say of which group the chunks are, under group"
+                self._found.append(((*path, "index"), message, hint))
         elif kind == "drop" and isinstance(what, dict):
-            self._must_be_known((*path, "of"), what.get("of"))
-            group = what.get("group")
-            if isinstance(group, str) and group not in self._groups:
-                message = f"no group of the layout is named {shown(group)}"
-                self._found.append(((*path, "group"), message, suggest(group, self._groups)))
+            self._of_group(path, what)
+
+    def _of_group(self, path: Path, what: Mapping[str, Any]) -> None:
+        """The request and the group that an event names."""
+        self._must_be_known((*path, "of"), what.get("of"))
+        group = what.get("group")
+        if isinstance(group, str) and group not in self._groups:
+            message = f"no group of the layout is named {shown(group)}"
+            self._found.append(((*path, "group"), message, suggest(group, self._groups)))
 
     def _ranks(self, path: Path, ranks: Any) -> None:
         for rank in ranks if isinstance(ranks, list) else ():

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvconform.engine.events import Reported
+from kvconform.engine.faults import CopyFault, How
 from kvconform.ports import Capability, Direction, KvconformError, RequestSpec
 from kvconform.stage.errors import NotApplicableError
 from kvconform.stage.holds import HoldSteps
@@ -200,6 +201,45 @@ class TraceSteps(HoldSteps):
         )
         for chunk in chunks:
             self.bench.drop_chunk(name, position, chunk)
+
+    def fail_copies(  # noqa: PLR0913 - what an event may say
+        self,
+        direction: Direction,
+        name: str,
+        *,
+        group: str | None,
+        chunks: Sequence[int] | None,
+        how: How,
+        rank: int | None,
+        nth: int,
+        times: int,
+    ) -> None:
+        """Copies of a request's blocks fail from now on."""
+        self._need(Capability.TRANSFER_CONTROL)
+        if rank is not None and rank >= self.layout.world:
+            raise TraceError(
+                f"{self.case.source}: a copy of rank {rank} cannot fail, the layout has "
+                f"{self.layout.world} rank(s): name one below, or give layout.world more"
+            )
+        position = None if group is None else self.layout.index(group)
+        blocks = None
+        if chunks is not None and position is not None:
+            self._need_chunks_as_wished()
+            self._must_have(name, position, max(chunks))
+            of_chunks = (self.oracle.blocks_of((position, chunk)) for chunk in chunks)
+            blocks = frozenset(index for listed in of_chunks for _, index in listed)
+        self.bench.fail_copies(
+            CopyFault(
+                direction=direction,
+                request=name,
+                how=how,
+                group=position,
+                blocks=blocks,
+                rank=rank,
+                nth=nth,
+                times=times,
+            )
+        )
 
     def _must_have(self, name: str, group: int, chunk: int) -> None:
         spec = self._requests[name]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kvconform.ports import RequestSpec
+from kvconform.engine.faults import How
+from kvconform.ports import Direction, RequestSpec
+from kvconform.stage import faults
 from kvconform.stage.base import answer_tokens, prompt_tokens
 from kvconform.stage.isolation import read_partition
 from kvconform.stage.skew import Skew
@@ -23,12 +25,20 @@ Kind = Callable[["TraceSteps", Any], None]
 KINDS: dict[str, Kind] = {}
 """Every kind of event by its name."""
 
+_FAULTS = frozenset({"fail_load", "fail_store"})
+
 ARISES_WITH: dict[str, frozenset[str]] = {
     "reported-as-asked": frozenset({"abort", "preempt", "hold"}),
     "nothing-left": frozenset({"abort", "preempt", "hold"}),
     "stored-however-cut": frozenset({"abort", "preempt", "hold"}),
     "hit-on-every-rank": frozenset({"hold"}),
     "sharers-go-on": frozenset({"sharers"}),
+    faults.REPORTED: frozenset({"fail_load"}),
+    faults.TOLD_ONCE: frozenset({"fail_load"}),
+    faults.BAD: frozenset({"fail_store"}),
+    faults.AFTER_FAILURE: _FAULTS,
+    faults.OLD: frozenset({"reset"}),
+    faults.AFTER_RESET: frozenset({"reset"}),
 }
 """Checks that come up only in traces with one of these kinds of event, whatever the connector does."""
 
@@ -135,6 +145,35 @@ def _abort(stage: TraceSteps, what: str) -> None:
 @_kind
 def _preempt(stage: TraceSteps, what: str) -> None:
     stage.bench.preempt(what)
+
+
+@_kind
+def _reset(stage: TraceSteps, what: None) -> None:
+    del what
+    stage.bench.reset_cache()
+
+
+@_kind
+def _fail_load(stage: TraceSteps, what: Mapping[str, Any]) -> None:
+    _fail(stage, Direction.LOAD, what)
+
+
+@_kind
+def _fail_store(stage: TraceSteps, what: Mapping[str, Any]) -> None:
+    _fail(stage, Direction.STORE, what)
+
+
+def _fail(stage: TraceSteps, direction: Direction, what: Mapping[str, Any]) -> None:
+    stage.fail_copies(
+        direction,
+        what["of"],
+        group=what.get("group"),
+        chunks=what.get("index"),
+        how=How(what.get("how", How.NOTHING)),
+        rank=what.get("rank"),
+        nth=what.get("nth", 1),
+        times=what.get("times", 1),
+    )
 
 
 @_kind

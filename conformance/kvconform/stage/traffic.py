@@ -12,12 +12,15 @@ from kvconform.engine.events import (
     Answered,
     Computed,
     Copied,
+    CopyFailed,
     Event,
     Loaded,
     Read,
+    Reset,
     Submitted,
 )
 from kvconform.ports import Capability, RequestSpec
+from kvconform.stage import faults
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
@@ -58,12 +61,16 @@ class Traffic:
     _certain: bool = True
     _lives: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """How often each name has come so far."""
+    _past: dict[str, int] = field(default_factory=dict)
+    """The same before a reset."""
     best: dict[str, int] = field(default_factory=dict)
     """The longest right hit of each request that asked when everything was known, in tokens."""
 
     def judge_events(self, events: Sequence[Event]) -> None:
         """Judge every answer by what had happened before it."""
-        self.judge.tally.open(*_OF_HITS, "hit-is-best", "never-shared", "load-is-exact")
+        self.judge.tally.open(*_OF_HITS, "hit-is-best", "never-shared", "load-is-exact", *faults.CHECKS)
+        load_errors = faults.LoadErrorBooks(judge=self.judge)
+        resets = faults.Resets(rests=self.rests, past=self._past)
         stored = StoredChunks(oracle=self.judge.oracle)
         drops = list(self.drops)
         found_in = 0
@@ -72,10 +79,18 @@ class Traffic:
                 dropped = drops.pop(0)
                 stored.drop(dropped.spec, dropped.group, dropped.chunks)
                 self._certain &= dropped.at_rest
+            load_errors.take(event)
             if isinstance(event, Submitted):
                 self._lives[event.request] += 1
+                resets.entered(event)
             elif isinstance(event, Copied):
                 stored.take(event)
+            elif isinstance(event, CopyFailed):
+                stored.fail(event, {name: self.requests[self._now(name)] for name in self._lives})
+            elif isinstance(event, Reset):
+                stored.reset(event)
+                resets.reset(event, self._computed)
+                self._certain &= event.at_rest
             elif isinstance(event, Computed):
                 name = self._now(event.request)
                 self._computed[name] = max(self._computed[name], event.end)
@@ -91,7 +106,10 @@ class Traffic:
             self.judge.answer(answer, None)
             return False
         known = at_rest and self._certain and answer.step in self.rests
-        supply = stored.supply(self.requests[self._now(answer.request)], answer.num_tokens)
+        spec = self.requests[self._now(answer.request)]
+        known = known and not stored.doubtful(spec, answer.num_tokens)
+        supply = stored.supply(spec, answer.num_tokens)
+        faults.judge_unserved(self.judge, answer, spec, stored)
         self.judge.answer(answer, supply, at_most=not known)
         if known:
             best = self.judge.oracle.best_verdict(
@@ -111,6 +129,8 @@ class Traffic:
             if isinstance(event, Loaded) and event.request == answer.request
         )
         during = events[: next(ends, 0)]
+        if any(isinstance(event, CopyFailed) for event in during):
+            return
         if [event.step for event in during if isinstance(event, Admitted)] == [answer.step]:
             self.judge.load(during, answer)
 
@@ -127,9 +147,13 @@ class Traffic:
         if same_kv < same_tokens:
             tally.saw("never-shared")
         boundary = answer.boundary or 0
+        old = max((self._shared(asks, name, most) for name, most in self._past.items()), default=0)
+        if old > same_kv:
+            tally.saw(faults.OLD)
         if boundary <= same_kv or not self.judge.oracle.loaded_chunks(boundary):
             return
         check = "never-shared" if boundary <= same_tokens else "hit-is-covered"
+        check = faults.OLD if boundary <= old else check
         tally.wrong(
             check,
             f"at most {same_kv} tokens, which is what requests before computed of its KV",
@@ -137,6 +161,11 @@ class Traffic:
             f"{answer}; its KV depends on {asks.partition}",
             event=answer,
         )
+
+    def _shared(self, asks: RequestSpec, name: str, most: int) -> int:
+        """Tokens at the front, at most so many, of which a request has the same KV as another one."""
+        other = self.requests[name]
+        return shared_tokens(asks.partition, other.partition, min(most, _equal_tokens(asks, other)))
 
     def judge_hits(self, events: Sequence[Event], hits: Mapping[str, int]) -> None:
         """Each request that must hit was admitted with as much, if a connector claims to find it."""
@@ -152,6 +181,7 @@ class Traffic:
                     say(max(boundaries, default=0)),
                     "as the case says under hits",
                 )
+        faults.judge_hits_after(self.judge, events, hits)
 
     def drop_idle_checks(self, events: Sequence[Event], hits: Mapping[str, int]) -> None:
         """Drop the checks that this trace gave nothing to, where that is no fault of the connector.
@@ -171,6 +201,8 @@ class Traffic:
         if not any(isinstance(e, Read) for e in events):
             idle.add("reads-own-bytes")
         idle |= {name for name in _IF_KNOWN if not tally.has_seen(name)}
+        if not hits:
+            idle |= {faults.AFTER_FAILURE, faults.AFTER_RESET}
         for name in idle:
             tally.drop(name)
 

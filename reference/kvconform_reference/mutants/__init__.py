@@ -8,16 +8,30 @@ from kvconform_reference.mutants.base import Mutant
 from kvconform_reference.mutants.caps import CAPS
 from kvconform_reference.mutants.cost import COST
 from kvconform_reference.mutants.coverage import COVERAGE
+from kvconform_reference.mutants.faults import FAULTS
 from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
 from kvconform_reference.mutants.life import LIFE
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
+from kvconform_reference.mutants.resets import RESETS
 from kvconform_reference.mutants.timing import TIMING
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for family in (COVERAGE, TIMING, LIFECYCLE, LIFE, COST, CAPS, INTEGRITY, ISOLATION, IMPOSTORS)
+    for family in (
+        COVERAGE,
+        TIMING,
+        LIFECYCLE,
+        LIFE,
+        COST,
+        CAPS,
+        INTEGRITY,
+        ISOLATION,
+        FAULTS,
+        RESETS,
+        IMPOSTORS,
+    )
     for mutant in family
 }
 

@@ -11,7 +11,7 @@ import torch
 from kvconform.ports import BlockTable, Direction, Request, ScheduledRequest, Step, StepResult
 from kvconform_reference.manager import Chunk, ChunkManager, OffloadKey
 from kvconform_reference.mutants.base import Mutant, Patched
-from kvconform_reference.scheduler import ReferenceScheduler, _Job
+from kvconform_reference.scheduler import Job, ReferenceScheduler
 from kvconform_reference.transfer import Part, Transfer
 from kvconform_reference.worker import ReferenceWorker, StepMetadata
 
@@ -22,7 +22,7 @@ class _HastyWorker(ReferenceWorker):
     """Reports a load when its request ends, and again when it is complete."""
 
     def get_finished(self, finished_request_ids: set[str]) -> tuple[set[str], set[str]]:
-        flying = set(self._loading.values())
+        flying = {transfer.request_id for transfer in self._loading.values()}
         stores, loads = super().get_finished(finished_request_ids)
         return stores, loads | (flying & finished_request_ids)
 
@@ -86,8 +86,11 @@ class _PinningScheduler(ReferenceScheduler):
         self._jobs[Direction.LOAD].pop(self._load_of.get(request.request_id, 0), None)
         return super().request_finished(request, blocks)
 
-    def _reported(self, direction: Direction, job_id: int, rank: int) -> list[Chunk]:
-        return super()._reported(direction, job_id, rank) if job_id in self._jobs[direction] else []
+    def _reported(
+        self, direction: Direction, job_id: int, rank: int, failed: frozenset[int]
+    ) -> Job | None:
+        known = job_id in self._jobs[direction]
+        return super()._reported(direction, job_id, rank, failed) if known else None
 
 
 class _AbortedLoadStaysPinned(Patched):
@@ -163,12 +166,15 @@ class _AheadScheduler(ReferenceScheduler):
             per_chunk = demand.chunk // size
             row = blocks.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
             if tokens % demand.chunk == 0 and len(row) == per_chunk:
-                self._more += self._last_chunk(self._key(request, group, chunk), [b for _, b in row])
+                key = self._key(request, group, chunk)
+                self._more += self._last_chunk(request.request_id, key, [b for _, b in row])
         return super().request_finished(request, blocks)
 
-    def _last_chunk(self, key: OffloadKey, blocks: Sequence[int]) -> Iterable[Transfer]:
+    def _last_chunk(
+        self, name: str, key: OffloadKey, blocks: Sequence[int]
+    ) -> Iterable[Transfer]:
         for chunk in self.manager.prepare_store([(key, 0)]):
-            job = self._track(Direction.STORE, _Job([chunk], frozenset(blocks)))
+            job = self._track(Direction.STORE, Job([chunk], name, frozenset(blocks)))
             slots, subs = (chunk.slot,) * len(blocks), tuple(range(len(blocks)))
             part = Part(group=key[1], blocks=tuple(blocks), slots=slots, subs=subs)
             yield Transfer(job_id=job, direction=Direction.STORE, parts=(part,))

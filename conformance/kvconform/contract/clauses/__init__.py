@@ -3,11 +3,13 @@
 from kvconform.contract.clauses import (
     caps,
     coverage,
+    faults,
     integrity,
     isolation,
     life,
     lifecycle,
     readiness,
+    resets,
     speculation,
     termination,
 )
@@ -22,6 +24,8 @@ _FAMILIES = (
     termination,
     isolation,
     caps,
+    faults,
+    resets,
     speculation,
 )
 
