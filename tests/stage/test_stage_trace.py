@@ -205,7 +205,7 @@ def test_a_request_that_no_pool_holds_is_told(played: Play):
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ("setle", ("13:7: given.events[2]: expected one of settle, wipe_pool, release or a mapping, "
+        ("setle", ("13:7: given.events[2]: expected one of settle, wipe_pool, release, last_first or a mapping, "
          "got the text 'setle' (did you mean 'settle'?)")),
         ("{sumbit: {request: b}}", "13:8: unknown key 'sumbit' in given.events[2] (did you mean 'submit'?)"),
         ("{step: 2, run: a}", "13:7: given.events[2]: expected at most 1 key, got 2"),
