@@ -57,10 +57,6 @@ def test_a_request_ends_on_its_own_bytes_after_a_failed_load(scheduling, how, op
     assert at_rest(engine)
 
 
-class ReportsWhatIsLost:
-    """A worker that says exactly which blocks were not filled: here the last two of four."""
-
-
 def told_exactly(engine):
     """Have the reference's worker report only the blocks that were lost."""
     worker = engine._connector.workers[0]

@@ -22,7 +22,7 @@ from engine_fakes import (
     spec,
 )
 
-from kvconform.engine.events import Admitted, Broke, Computed, Ended, Loaded, Read
+from kvconform.engine.events import Admitted, Broke, Computed, Ended, Loaded, LoadFailed, Read
 from kvconform.engine.transfers import Gate, ReportQueue
 from kvconform.ports import Direction, Scheduling, TransferJob
 from kvconform_reference.mutants import MUTANTS
