@@ -8,6 +8,7 @@ from typing import Any
 
 from kvconform.engine.calls import ConnectorBrokeError, call
 from kvconform.engine.events import Event
+from kvconform.engine.faults import CopyFaults
 from kvconform.engine.memory import RankMemory
 from kvconform.engine.pattern import Owners
 from kvconform.engine.transfers import Gate
@@ -43,6 +44,7 @@ class Assembler:
     release: Release
     device: str
     owners: Owners
+    faults: CopyFaults
     record: Callable[[Event], None]
 
     def assemble(self, options: Mapping[str, object]) -> Assembly:
@@ -73,7 +75,8 @@ class Assembler:
         ranks = []
         for number in range(layout.world):
             memory = RankMemory(layout, number, self.device, self.owners, overlaid=True)
-            gate = Gate(copies.of_rank(number, memory))
+            fails = copies.failer_of_rank(memory, self.faults)
+            gate = Gate(copies.of_rank(number, memory), fails)
             rank = Rank(layout, memory, gate, self.release)
             worker = call("__init__", config.make_worker, config.of_rank(settings, number), kv)
             sides.append(worker)

@@ -7,9 +7,10 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from kvconform.engine.calls import ConnectorBrokeError, call
-from kvconform.engine.events import Broke, Computed, Event, Happened, Submitted, skew
+from kvconform.engine.events import Broke, Computed, Event, Happened, Reset, Submitted, skew
+from kvconform.engine.faults import CopyFault, CopyFaults, Place
 from kvconform.engine.origins import Origins
-from kvconform.engine.pattern import Owners
+from kvconform.engine.pattern import Lane, Owners
 from kvconform.ports import ChunkState, Direction, KvconformError, Layout, RequestSpec
 from kvconform_vllm import config
 from kvconform_vllm.assembly import Assembler, Assembly, refuse_for_want_of_a_gpu
@@ -62,12 +63,14 @@ class VllmBench:
         self._requests: dict[str, Live] = {}
         self._owners = Owners()
         self._origins = Origins()
+        self._faults = CopyFaults(self._owns, self.events.append)
         parts = Assembler(
             layout=self.layout,
             kind=kind,
             release=release,
             device=device,
             owners=self._owners,
+            faults=self._faults,
             record=self.events.append,
         ).assemble(options)
         self._parts: Assembly | None = parts
@@ -148,6 +151,28 @@ class VllmBench:
                 return
             self._stepper.step()
         self._happened("pool: prefix cache reset is refused, blocks are in use")
+
+    @_guarded
+    def reset_cache(self) -> None:
+        """Reset the connector's cache, and the pool's unless a block is in use: then vLLM refuses."""
+        flying = [(at, job) for at, rank in enumerate(self._ranks) for job in rank.gate.waiting]
+        self.events.append(
+            Reset(step=self._stepper.number, in_flight=tuple(flying), at_rest=self.idle())
+        )
+        if not call("engine", self._scheduler.reset_prefix_cache):
+            self._happened("pool: prefix cache reset is refused, blocks are in use")
+        call("reset_cache", self._scheduler.connector.reset_cache)
+
+    def fail_copies(self, fault: CopyFault) -> None:
+        """From now on copies fail as ``fault`` says."""
+        self._faults.arm(fault)
+
+    def _owns(self, request: str, rank: int, place: Place) -> bool:
+        """Whether a stored block holds bytes of a request."""
+        prefix = self._requests[request].prefix
+        last = (place.index + 1) * self.layout.groups[place.group].block_size - 1
+        lane = Lane(group=place.group, layer=0, rank=rank)
+        return last < len(prefix) and prefix.content(lane, last) == place.content
 
     def hold(self, *, copies: bool) -> None:
         """Hold the reports of every rank, and with ``copies`` its copies too."""

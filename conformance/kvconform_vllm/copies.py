@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kvconform.engine.events import Copied, Event
+from kvconform.engine.faults import CopyDue, CopyFaults, Place
 from kvconform.engine.memory import RankMemory
 from kvconform.ports import Direction, Layout, TransferJob
 from kvconform_vllm.observation import Observer, rows_of
@@ -47,6 +48,34 @@ class CopyWatch:
 
         return observe
 
+    def failer_of_rank(
+        self, memory: RankMemory, faults: CopyFaults
+    ) -> Callable[[TransferJob, Callable[[], None]], bool]:
+        """What has a rank's copies fail, those that are to."""
+
+        def fails(job: TransferJob, perform: Callable[[], None]) -> bool:
+            if not faults.armed:
+                return False
+            return faults.fail(
+                CopyDue(
+                    job=job,
+                    perform=perform,
+                    memory=memory,
+                    places=[self._place(memory, job.direction, *block) for block in job.blocks],
+                    step=self._observer.number,
+                )
+            )
+
+        return fails
+
+    def _place(self, memory: RankMemory, direction: Direction, group: int, block: int) -> Place:
+        if direction is Direction.STORE:
+            name, index = self._source(memory, group, block)
+            position = self._layout.index(name)
+            return Place(group=position, index=index, content=memory.content(position, block))
+        request, position, index = self._filled(group, block)
+        return Place(group=position, index=index, request=request)
+
     def _source(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
         """The block index that a block's bytes name; group -1 asks them for their group too."""
         if group < 0:
@@ -56,8 +85,13 @@ class CopyWatch:
     def _destination(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
         """The block index that a living request has for a pool block, -1 for none."""
         del memory
+        _, position, index = self._filled(group, block)
+        return self._layout.groups[position].name, index
+
+    def _filled(self, group: int, block: int) -> tuple[str, int, int]:
+        """(request, group, block index) of the living request with a pool block; index -1 for none."""
         for name in list(self._scheduler.requests):
             for position, row in enumerate(rows_of(self._scheduler, name)):
                 if group in {position, -1} and block in row:
-                    return self._layout.groups[position].name, row.index(block)
-        return self._layout.groups[max(0, group)].name, -1
+                    return name, position, row.index(block)
+        return "", max(0, group), -1

@@ -11,7 +11,17 @@ from vllm.v1.outputs import KVConnectorOutput, ModelRunnerOutput
 from vllm.v1.request import RequestStatus
 
 from kvconform.engine.calls import call
-from kvconform.engine.events import Computed, Ended, Event, Happened, Loaded, Read, Reported
+from kvconform.engine.events import (
+    Computed,
+    Ended,
+    Event,
+    Happened,
+    Loaded,
+    LoadErrors,
+    LoadFailed,
+    Read,
+    Reported,
+)
 from kvconform.engine.memory import Difference
 from kvconform.engine.origins import Origins
 from kvconform.ports import Layout, Scheduling
@@ -47,6 +57,8 @@ class Stepper:
         self._ahead = layout.scheduling is Scheduling.ASYNC
         self._results: deque[tuple[Any, ModelRunnerOutput]] = deque()
         self._aggregator = _aggregator(layout.world)
+        self._bad: dict[str, frozenset[int]] = {}
+        """Blocks of each request that were said to have failed."""
 
     @property
     def number(self) -> int:
@@ -139,9 +151,11 @@ class Stepper:
         return work
 
     def _take(self, output: Any, result: ModelRunnerOutput) -> None:
-        self._watch_reports(result.kv_connector_output)
-        for name in sorted(result.kv_connector_output.finished_recving or ()):
-            self._check_load(name)
+        report = result.kv_connector_output
+        self._watch_reports(report)
+        failed = self._load_errors(report)
+        for name in sorted(report.finished_recving or ()):
+            self._check_load(name, failed.get(name, frozenset()))
         updates = call("engine", self._scheduler.update_from_output, output, result)
         for outputs in updates.values():
             for one in outputs.outputs:
@@ -167,18 +181,44 @@ class Stepper:
                     )
                 )
 
-    def _check_load(self, name: str) -> None:
+    def _load_errors(self, report: KVConnectorOutput) -> dict[str, frozenset[int]]:
+        """Blocks that loads are said to have failed to fill, by request.
+
+        A rank says it of blocks, or of a request and then of all its blocks.
+        """
+        told = set(getattr(report, "failed_recving", None) or ())
+        bad = set(report.invalid_block_ids or ())
+        for name in list(self._scheduler.requests) if told or bad else ():
+            held = {block for row in self.rows(name) for block in row if block}
+            self._bad[name] = self._bad.get(name, frozenset()) | (held if name in told else held & bad)
+        if bad:
+            ids = tuple(sorted(bad))
+            holders = tuple(frozenset(n for n, held in self._bad.items() if i in held) for i in ids)
+            self._record(LoadErrors(step=self.number, rank=0, ids=ids, holders=holders))
+        return {name: held for name, held in self._bad.items() if held}
+
+    def _check_load(self, name: str, failed: frozenset[int]) -> None:
         """Compare before vLLM publishes the blocks or lets the request run."""
         request = self._scheduler.requests.get(name)
         if request is None or request.is_finished():
             return
         rows, boundary = self.rows(name), request.num_computed_tokens
+        self._bad.pop(name, None)
+        if failed:
+            rows = tuple(tuple(0 if block in failed else block for block in row) for row in rows)
         slots, first = 0, None
         for rank in self._ranks:
             compared, difference = rank.retained(self._requests[name], rows, boundary)
             slots += compared
             first = first or difference
-        self._on_load(self._requests[name], boundary, slots, first)
+        if not failed:
+            self._on_load(self._requests[name], boundary, slots, first)
+            return
+        self._record(
+            LoadFailed(
+                step=self.number, request=name, boundary=boundary, valid=0, difference=first
+            )
+        )
 
     def _on_load(
         self, live: Live, boundary: int, slots: int, difference: Difference | None

@@ -114,7 +114,11 @@ class WorkerSide(ABC):
         return None
 
     def get_block_ids_with_load_errors(self) -> set[int]:
-        """Pool block ids whose load failed since the last call."""
+        """Pool block ids whose load failed since the last call, each told once.
+
+        Of an asynchronous load at the latest in the step in which `get_finished` names the request,
+        which it does for a load that failed too; of a synchronous one in its own step.
+        """
         return set()
 
     def shutdown(self) -> None:

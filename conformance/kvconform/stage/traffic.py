@@ -148,7 +148,7 @@ class Traffic:
             tally.saw("never-shared")
         boundary = answer.boundary or 0
         old = max((self._shared(asks, name, most) for name, most in self._past.items()), default=0)
-        if old > same_kv:
+        if old >= self.judge.oracle.layout.hash_block:
             tally.saw(faults.OLD)
         if boundary <= same_kv or not self.judge.oracle.loaded_chunks(boundary):
             return

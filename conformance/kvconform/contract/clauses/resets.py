@@ -28,7 +28,7 @@ CHECKS = (
     Check(
         name="old-is-not-served",
         clause="RST-1",
-        witness="a request asked, after a reset, for what was stored before it",
+        witness="a request asked, after a reset, for tokens that were computed before it",
     ),
     Check(
         name="hits-after-reset",
