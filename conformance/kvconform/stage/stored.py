@@ -25,6 +25,11 @@ class StoredChunks:
     _loose: set[int] = field(default_factory=set)
     """Contents of blocks that were copied without the last one of their chunk."""
 
+    @property
+    def ever(self) -> frozenset[int]:
+        """What every chunk that was ever stored, and not dropped, is known by."""
+        return frozenset(self._blocks)
+
     def take(self, event: Copied) -> None:
         """Take in what rank 0 was seen to store: the other ranks have no other chunks."""
         if event.direction is not Direction.STORE or event.rank != 0:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvconform.ports import Capability, KvconformError, RequestSpec
+from kvconform.stage import residence
 from kvconform.stage.holds import HoldSteps
 from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
 from kvconform.stage.traffic import Dropped, Traffic
@@ -30,6 +31,8 @@ class TraceSteps(HoldSteps):
         """Whether the case has an event without which the check has nothing to look at."""
         needed = ARISES_WITH.get(check)
         if needed is not None and not needed & kinds_in(self.given.get("events", ())):
+            return False
+        if check in residence.CHECKS and not residence.has_budget(self.layout):
             return False
         return super()._arises(check)
 

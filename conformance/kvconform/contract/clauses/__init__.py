@@ -1,6 +1,7 @@
 """The clauses and the checks that cite them: one place for docs, reports and the registry gate."""
 
 from kvconform.contract.clauses import (
+    capacity,
     caps,
     coverage,
     integrity,
@@ -8,6 +9,7 @@ from kvconform.contract.clauses import (
     lifecycle,
     readiness,
     speculation,
+    telling,
     termination,
 )
 from kvconform.contract.clauses.model import Check, Clause, Severity
@@ -21,6 +23,8 @@ _FAMILIES = (
     isolation,
     caps,
     speculation,
+    capacity,
+    telling,
 )
 
 CLAUSES: dict[str, Clause] = {clause.id: clause for family in _FAMILIES for clause in family.CLAUSES}
