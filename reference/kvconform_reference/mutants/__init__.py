@@ -5,6 +5,7 @@ clauses of which at least one must fail.
 """
 
 from kvconform_reference.mutants.base import Mutant
+from kvconform_reference.mutants.capacity import CAPACITY
 from kvconform_reference.mutants.caps import CAPS
 from kvconform_reference.mutants.cost import COST
 from kvconform_reference.mutants.coverage import COVERAGE
@@ -16,7 +17,7 @@ from kvconform_reference.mutants.timing import TIMING
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for family in (COVERAGE, TIMING, LIFECYCLE, COST, CAPS, INTEGRITY, ISOLATION, IMPOSTORS)
+    for family in (COVERAGE, TIMING, LIFECYCLE, COST, CAPS, INTEGRITY, ISOLATION, CAPACITY, IMPOSTORS)
     for mutant in family
 }
 
