@@ -17,6 +17,10 @@ CHECKS = ("budget-kept", "stored-if-room", "recent-stays")
 """The checks that are made here: they arise where the layout has a budget."""
 
 
+_IN_FLIGHT = 3
+"""Steps whose stores may be in flight at one time, and so may not be evicted for those of the next."""
+
+
 def contents_of(oracle: Oracle, spec: RequestSpec, chunk: Chunk) -> int:
     """What a chunk of a request is known by: the content of its last block on rank 0."""
     prefix = prefix_of((*spec.prompt, *spec.output), spec.partition)
@@ -188,8 +192,9 @@ class Residence:
         fits = len(chunks) <= self._recency.room
         if fits:
             self._refused(name, computed, chunks, period.before)
-        # A prompt that is too large loses at most what one step adds, off its tail.
-        most = self._recency.room - (0 if fits else self._step_adds(chunks, period.computed.get(name, ())))
+        # Of a prompt that is too large the front stays, but for what its steps in flight may take.
+        adds = 0 if fits else self._step_adds(chunks, period.computed.get(name, ()))
+        most = self._recency.room - _IN_FLIGHT * adds
         kept: set[Chunk] = set()
         for segment in segments:
             if len(kept) + len(segment) > most:
