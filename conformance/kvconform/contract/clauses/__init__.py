@@ -4,6 +4,7 @@ from kvconform.contract.clauses import (
     capacity,
     caps,
     coverage,
+    effort,
     integrity,
     isolation,
     lifecycle,
@@ -25,6 +26,7 @@ _FAMILIES = (
     speculation,
     capacity,
     telling,
+    effort,
 )
 
 CLAUSES: dict[str, Clause] = {clause.id: clause for family in _FAMILIES for clause in family.CLAUSES}
