@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+_OURS = {Path(__file__).resolve().parent.parent}
 
 
 @dataclass(slots=True)
@@ -79,9 +79,16 @@ class Meter:
         return self._on_line
 
 
+def leave_out(package: Path) -> None:
+    """Code in this folder is the suite's own too: a bench on another engine."""
+    _OURS.add(package)
+    _is_ours.cache_clear()
+
+
 @lru_cache(maxsize=4096)
 def _is_ours(code: CodeType) -> bool:
-    return Path(code.co_filename).is_relative_to(_PACKAGE)
+    file = Path(code.co_filename)
+    return any(file.is_relative_to(package) for package in _OURS)
 
 
 METER = Meter()

@@ -45,7 +45,8 @@ class ChunkNames:
         listed: list[ChunkEvent] = call("take_events", list, events) if isinstance(events, Iterable) else [events]
         for request, live in self._requests.items():
             self._learn(request, live.block_hashes)
-        kind, chunks = "", []
+        kind = ""
+        chunks: list[tuple[int, str, int]] = []
         for event in listed:
             if type(event) not in _KINDS:
                 raise ConnectorBrokeError(

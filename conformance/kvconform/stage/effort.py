@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kvconform.engine.effort import METER
+from kvconform.engine.effort import METER, Effort
 from kvconform.ports import RequestSpec
 from kvconform.stage.base import StageBase, answer_tokens, prompt_tokens
 
@@ -44,24 +44,38 @@ class EffortSteps(StageBase):
         grow = self.given["grow"]
         self._live("warm-up", self.given["prompt_tokens"], 1)
         self._live("warm-up", self.given["prompt_tokens"], 1, again=True)
+        self._fill()
         for size in _SIZES:
             {"prompt": self._prompt, "answer": self._answer, "waiting": self._waiting, "history": self._history}[grow](size)
+
+    def _fill(self) -> None:
+        """Where memory has a budget it is full before anything is counted, so that all sizes evict."""
+        tokens = (self.layout.host_chunks or 0) * max(self.oracle.chunk_tokens)
+        while tokens > 0:
+            self._live(f"fill-{len(self._requests)}", self.given["prompt_tokens"], 1)
+            tokens -= self.given["prompt_tokens"]
 
     def _prompt(self, size: int) -> None:
         """A prompt of so many times the tokens is stored and loaded."""
         for again, what in ((False, "storing a prompt"), (True, "loading a prompt")):
-            self._count(what, f"prompt-{size}", self.given["prompt_tokens"] * size + 1, 1, again=again)
+            with METER.count() as effort:
+                self._live(f"prompt-{size}", self.given["prompt_tokens"] * size + 1, 1, again=again)
+            self._note(what, effort)
 
     def _answer(self, size: int) -> None:
         """An answer of so many times the tokens."""
-        self._count("answering", f"answer-{size}", self.given["prompt_tokens"], 8 * size, again=False)
+        with METER.count() as effort:
+            self._live(f"answer-{size}", self.given["prompt_tokens"], 8 * size)
+        self._note("answering", effort)
 
     def _history(self, size: int) -> None:
         """The same prompt after so many times the requests."""
         while len(self._requests) < 2 * _BEFORE * size:
             self._live(f"before-{len(self._requests)}", self.given["prompt_tokens"], 1)
         for again, what in ((False, "storing a prompt"), (True, "loading a prompt")):
-            self._count(what, f"after-{size}", self.given["prompt_tokens"], 1, again=again, flat=True)
+            with METER.count() as effort:
+                self._live(f"after-{size}", self.given["prompt_tokens"], 1, again=again)
+            self._note(what, effort, flat=True)
 
     def _waiting(self, size: int) -> None:
         """So many times the requests wait while the prompt that they share is loaded."""
@@ -76,7 +90,7 @@ class EffortSteps(StageBase):
         self._steps(3)
         with METER.count() as effort:
             self._steps(1)
-        self._note("a step with requests waiting", effort.work, effort.sent, flat=False)
+        self._note("a step with requests waiting", effort)
         if not self.dead:
             self.bench.release()
         self.settle()
@@ -86,17 +100,10 @@ class EffortSteps(StageBase):
             if not self.dead:
                 self.bench.step()
 
-    def _count(
-        self, what: str, name: str, tokens: int, output: int, *, again: bool, flat: bool = False
-    ) -> None:
-        with METER.count() as effort:
-            self._live(name, tokens, output, again=again)
-        self._note(what, effort.work, effort.sent, flat=flat)
-
-    def _note(self, what: str, work: int, sent: int, *, flat: bool) -> None:
+    def _note(self, what: str, effort: Effort, *, flat: bool = False) -> None:
         series = self._series.setdefault(what, _Series(what, flat))
-        series.work.append(work)
-        series.sent.append(sent)
+        series.work.append(effort.work)
+        series.sent.append(effort.sent)
 
     def _live(self, name: str, tokens: int, output: int, *, again: bool = False) -> None:
         """A request comes alone, with a cold pool, and all of it comes to rest."""

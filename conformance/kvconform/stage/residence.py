@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 from kvconform.contract.oracle import Chunk, Oracle, Supply, retained_blocks
 from kvconform.contract.recency import Recency
-from kvconform.engine.events import Admitted, Answered, Computed, Copied, Ended, Event, Happened, Loaded
+from kvconform.engine.events import (
+    Admitted,
+    Answered,
+    Computed,
+    Copied,
+    Ended,
+    Event,
+    Happened,
+    Loaded,
+)
 from kvconform.engine.pattern import Lane, prefix_of
 from kvconform.ports import Capability, ChunkState, Direction, GroupKind, Layout, RequestSpec
 from kvconform.stage.judge import Judge, say
@@ -232,14 +241,14 @@ class Residence:
 
     def _segments(self, chunks: Iterable[Chunk]) -> list[list[Chunk]]:
         """Chunks between places at which chunks of all groups end, head first."""
-        left, segments = sorted(chunks, key=lambda c: self.judge.oracle.tokens_of(c)[0]), []
-        while left:
-            end, segment = 0, []
-            while left and (not segment or self.judge.oracle.tokens_of(left[0])[0] < end):
-                chunk = left.pop(0)
-                end = max(end, self.judge.oracle.tokens_of(chunk)[-1] + 1)
-                segment.append(chunk)
-            segments.append(segment)
+        segments: list[list[Chunk]] = []
+        end = 0
+        for chunk in sorted(chunks, key=lambda one: self.judge.oracle.tokens_of(one)[0]):
+            tokens = self.judge.oracle.tokens_of(chunk)
+            if not segments or tokens[0] >= end:
+                segments.append([])
+            segments[-1].append(chunk)
+            end = max(end, tokens[-1] + 1)
         return segments
 
     def _step_adds(self, chunks: Iterable[Chunk], steps: Sequence[int]) -> int:

@@ -9,6 +9,7 @@ from kvconform_reference.mutants.capacity import CAPACITY
 from kvconform_reference.mutants.caps import CAPS
 from kvconform_reference.mutants.cost import COST
 from kvconform_reference.mutants.coverage import COVERAGE
+from kvconform_reference.mutants.effort import EFFORT
 from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
@@ -17,7 +18,7 @@ from kvconform_reference.mutants.timing import TIMING
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for family in (COVERAGE, TIMING, LIFECYCLE, COST, CAPS, INTEGRITY, ISOLATION, CAPACITY, IMPOSTORS)
+    for family in (COVERAGE, TIMING, LIFECYCLE, COST, CAPS, INTEGRITY, ISOLATION, CAPACITY, EFFORT, IMPOSTORS)
     for mutant in family
 }
 

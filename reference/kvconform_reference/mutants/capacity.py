@@ -11,10 +11,13 @@ from kvconform_reference.mutants.base import Mutant, Patched
 Offers = Sequence[tuple[OffloadKey, int]]
 
 
-class _Managed(Patched):
+class Managed(Patched):
+    """The reference with other books on chunks."""
+
     manager_kind: type[ChunkManager] = ChunkManager
 
     def make_manager(self, num_slots: int) -> ChunkManager:
+        """The books of the mutant's kind."""
         return self.manager_kind(num_slots)
 
 
@@ -28,7 +31,7 @@ class _HeadFirstManager(ChunkManager):
         super().use(reversed(list(keys)), access)
 
 
-class _HeadFirst(_Managed):
+class _HeadFirst(Managed):
     manager_kind = _HeadFirstManager
 
 
@@ -42,7 +45,7 @@ class _NewestFirstManager(ChunkManager):
         return super().may_evict(chunk, -access)
 
 
-class _NewestFirst(_Managed):
+class _NewestFirst(Managed):
     manager_kind = _NewestFirstManager
 
 
@@ -53,7 +56,7 @@ class _FirstInManager(ChunkManager):
         super().use([key for key in keys if key in self._chunks and not self._chunks[key].rank[0]], access)
 
 
-class _FirstIn(_Managed):
+class _FirstIn(Managed):
     manager_kind = _FirstInManager
 
 
@@ -66,7 +69,7 @@ class _OwnOfferManager(ChunkManager):
         return super().prepare_store(new, access)
 
 
-class _OwnOffer(_Managed):
+class _OwnOffer(Managed):
     manager_kind = _OwnOfferManager
 
 
@@ -78,7 +81,7 @@ class _RefusesManager(ChunkManager):
         return False
 
 
-class _Refuses(_Managed):
+class _Refuses(Managed):
     manager_kind = _RefusesManager
 
 
@@ -93,7 +96,7 @@ class _ForEverManager(ChunkManager):
         return taken
 
 
-class _RefusesForEver(_Managed):
+class _RefusesForEver(Managed):
     manager_kind = _ForEverManager
 
 
@@ -104,7 +107,7 @@ class _ClearsOutManager(ChunkManager):
         super()._make_room(len(self._chunks) if count > 0 else 0, access)
 
 
-class _ClearsOut(_Managed):
+class _ClearsOut(Managed):
     manager_kind = _ClearsOutManager
 
 
@@ -123,7 +126,7 @@ class _UnpinnedManager(ChunkManager):
         super().complete_load(chunk for chunk in chunks if not chunk.forgotten)
 
 
-class _LoadingEvicted(_Managed):
+class _LoadingEvicted(Managed):
     manager_kind = _UnpinnedManager
 
 
@@ -143,7 +146,7 @@ class _StoringEvictedManager(ChunkManager):
             super().complete_store(chunk, success=success)
 
 
-class _StoringEvicted(_Managed):
+class _StoringEvicted(Managed):
     manager_kind = _StoringEvictedManager
 
 
@@ -152,7 +155,7 @@ class _RemovedUntoldManager(ChunkManager):
         return [event for event in super().take_events() if not isinstance(event, ChunkRemoved)]
 
 
-class _RemovedUntold(_Managed):
+class _RemovedUntold(Managed):
     manager_kind = _RemovedUntoldManager
 
 
@@ -161,7 +164,7 @@ class _StoredUntoldManager(ChunkManager):
         return [event for event in super().take_events() if not isinstance(event, ChunkStored)]
 
 
-class _StoredUntold(_Managed):
+class _StoredUntold(Managed):
     manager_kind = _StoredUntoldManager
 
 
@@ -179,7 +182,7 @@ class _ToldEarlyManager(ChunkManager):
         del self._events[before:]
 
 
-class _ToldEarly(_Managed):
+class _ToldEarly(Managed):
     manager_kind = _ToldEarlyManager
 
 
@@ -193,7 +196,7 @@ class _RefusedToldManager(ChunkManager):
         return taken
 
 
-class _RefusedTold(_Managed):
+class _RefusedTold(Managed):
     manager_kind = _RefusedToldManager
 
 
@@ -205,7 +208,7 @@ class _WrongGroupManager(ChunkManager):
         ]
 
 
-class _WrongGroup(_Managed):
+class _WrongGroup(Managed):
     manager_kind = _WrongGroupManager
 
 
@@ -219,7 +222,7 @@ class _WrongKeyManager(ChunkManager):
         ]
 
 
-class _WrongKey(_Managed):
+class _WrongKey(Managed):
     manager_kind = _WrongKeyManager
 
 
@@ -232,7 +235,7 @@ class _ToldTwiceManager(ChunkManager):
         return super().prepare_store(offers, access)
 
 
-class _ToldTwice(_Managed):
+class _ToldTwice(Managed):
     manager_kind = _ToldTwiceManager
 
 
@@ -282,7 +285,7 @@ CAPACITY = (
     Mutant(
         name="refuses-for-ever",
         fault="A chunk that once found no room is never stored again.",
-        clauses=("CPC-2", "CPC-3"),
+        clauses=("CPC-2",),
         factory=_RefusesForEver,
         classes=("C15",),
     ),
@@ -303,7 +306,7 @@ CAPACITY = (
     Mutant(
         name="storing-evicted",
         fault="A chunk is evicted while its store is in flight, and two stores write to one place.",
-        clauses=("CPC-2", "CPC-3", "COV-1"),
+        clauses=("COV-1",),
         factory=_StoringEvicted,
         classes=("C8",),
     ),
