@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kvconform.engine.effort import METER
 from kvconform.ports import Direction, TransferJob
 
 
@@ -58,7 +59,8 @@ class Gate:
         ready = [copy for copy in self._waiting if due(copy)]
         self._waiting = [copy for copy in self._waiting if not due(copy)]
         for copy in ready:
-            self._on_copy(copy.job)
+            with METER.pause():
+                self._on_copy(copy.job)
             copy.perform()
             self.performed += 1
             self._done.append((copy.job.job_id, True))
