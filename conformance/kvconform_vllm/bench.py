@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, cast
 
 from kvconform.engine.calls import ConnectorBrokeError, call
+from kvconform.engine.effort import leave_out
 from kvconform.engine.events import Broke, Computed, Event, Happened, Reset, Submitted, skew
 from kvconform.engine.faults import CopyFault, CopyFaults, Place
 from kvconform.engine.origins import Origins
@@ -18,6 +20,8 @@ from kvconform_vllm.connectors import ConnectorClass
 from kvconform_vllm.releases import Release
 from kvconform_vllm.requests import Live
 from kvconform_vllm.stepping import Stepper
+
+leave_out(Path(__file__).resolve().parent)
 
 _RESET_STEPS = 3
 """Steps after which the blocks of a request that has ended are free, if nobody pins them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from vllm.v1.outputs import KVConnectorOutput, ModelRunnerOutput
 from vllm.v1.request import RequestStatus
 
 from kvconform.engine.calls import call
+from kvconform.engine.effort import METER
 from kvconform.engine.events import (
     Computed,
     Ended,
@@ -112,6 +114,8 @@ class Stepper:
     def _execute(self, output: Any) -> ModelRunnerOutput:
         for name in output.preempted_req_ids or ():
             self._record(Happened(step=self.number, request=name, what="is preempted"))
+        if METER.counting is not None:
+            METER.sent(pickle.dumps(output.kv_connector_metadata))
         work = self._work(output)
         taken, self._observer.taken = self._observer.taken, set()
         for rank in self._ranks:

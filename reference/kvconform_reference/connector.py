@@ -21,8 +21,11 @@ from kvconform_reference.worker import ReferenceWorker
 CLAIMS = frozenset(Capability)
 """The reference claims every port and every policy."""
 
+DEFAULT_SLOTS = 512
+"""Chunks that host memory holds where nobody says how many."""
+
 OPTIONS = {
-    "num_slots": "chunks that host memory holds (default 512)",
+    "num_slots": "chunks that host memory holds (default: the layout's budget, else 512)",
     "seed_bound": "true: the lookup bound of vllm-project/vllm#56709, one chunk more in places",
     "sync_loads": "true: the step that makes room for a hit waits for its load",
     "own_transfers": "true: copies run at once or on own streams, not through the engine's gate",
@@ -40,7 +43,7 @@ class ReferenceConnector:
         if unknown:
             raise UnsupportedLayoutError(f"unknown option {unknown[0]!r}; options are {', '.join(OPTIONS)}")
         self.layout = layout
-        num_slots = int(str(setting.options.get("num_slots", 512)))
+        num_slots = int(str(setting.options.get("num_slots", self.slots_within(layout))))
         own = _flag(setting.options.get("own_transfers", False))
         gates = setting.gates if not own else ()
         self.capabilities = CLAIMS if gates else CLAIMS - {Capability.TRANSFER_CONTROL}
@@ -66,6 +69,16 @@ class ReferenceConnector:
         """The layout's wish is met for every group."""
         return self.layout.chunk_tokens(group)
 
+    def slots_within(self, layout: Layout) -> int:
+        """Slots, each large enough for a chunk of any group, that the layout has room for."""
+        if layout.host_bytes is None:
+            return DEFAULT_SLOTS
+        return layout.host_bytes // max(map(layout.chunk_bytes, range(len(layout.groups))))
+
+    def make_manager(self, num_slots: int) -> ChunkManager:
+        """The books on chunks."""
+        return ChunkManager(num_slots)
+
     def make_demands(self, *, seed_bound: bool) -> tuple[GroupDemand, ...]:
         """What a boundary needs, for each group."""
         return demands_of(self.layout, self.layout.blocks_per_chunk, seed_bound=seed_bound)
@@ -77,10 +90,6 @@ class ReferenceConnector:
             hash_block=self.layout.hash_block,
             retention_interval=self.layout.retention_interval,
         )
-
-    def make_manager(self, num_slots: int) -> ChunkManager:
-        """The books on chunks."""
-        return ChunkManager(num_slots)
 
     def make_scheduler(
         self, demands: Sequence[GroupDemand], manager: ChunkManager

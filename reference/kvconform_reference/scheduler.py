@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kvconform.ports import (
     BlockTable,
+    ChunkEvent,
     Direction,
     Layout,
     Request,
@@ -42,6 +43,8 @@ class _Offer:
 
     key: OffloadKey
     chunk: int
+    end: int
+    """Tokens up to its end."""
     first_block: int
     blocks: tuple[int, ...]
 
@@ -61,6 +64,7 @@ class ReferenceScheduler(SchedulerSide):
         self.manager = manager
         self.lookup = Lookup(demands=self.demands, hash_block=layout.hash_block, manager=manager)
         self._cursors: dict[str, list[int]] = {}
+        self._accesses: dict[str, int] = {}
         self._jobs: dict[Direction, dict[int, Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
         self._next_job = 0
         self._loads: list[Transfer] = []
@@ -93,6 +97,7 @@ class ReferenceScheduler(SchedulerSide):
             indices = sorted({index // per_chunk for index, _ in held})
             loaded = self.manager.prepare_load(self._key(request, group, chunk) for chunk in indices)
             slots = {index: chunk.slot for index, chunk in zip(indices, loaded, strict=True)}
+            self.manager.use((chunk.key for chunk in loaded), self._access(request))
             chunks += loaded
             if held:
                 parts.append(
@@ -126,8 +131,11 @@ class ReferenceScheduler(SchedulerSide):
 
     def _store(self, scheduled: ScheduledRequest) -> Transfer | None:
         """One job for all chunks of a request that this step completes."""
-        offers = self.offers(scheduled)
-        taken = {chunk.key: chunk for chunk in self.manager.prepare_store([(o.key, o.first_block) for o in offers])}
+        # The head of what is offered goes first, in all groups: it is of use without the tail.
+        offers = sorted(self.offers(scheduled), key=lambda offer: offer.end)
+        found = [(offer.key, offer.first_block) for offer in offers]
+        chunks = self.manager.prepare_store(found, self._access(scheduled.request))
+        taken = {chunk.key: chunk for chunk in chunks}
         self.advance(scheduled, offers)
         stored = [offer for offer in offers if offer.key in taken]
         if not stored:
@@ -171,8 +179,8 @@ class ReferenceScheduler(SchedulerSide):
                 row = scheduled.table.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
                 if row:
                     first = row[0][0] - chunk * per_chunk
-                    key = self._key(request, group, chunk)
-                    offers.append(_Offer(key, chunk, first, tuple(b for _, b in row)))
+                    key, blocks = self._key(request, group, chunk), tuple(block for _, block in row)
+                    offers.append(_Offer(key, chunk, (chunk + 1) * demand.chunk, first, blocks))
         return offers
 
     def advance(self, scheduled: ScheduledRequest, offers: Sequence[_Offer]) -> None:
@@ -202,7 +210,25 @@ class ReferenceScheduler(SchedulerSide):
         """Blocks are not kept: a fence completes a store before its blocks are overwritten."""
         del blocks
         self._cursors.pop(request.request_id, None)
+        self._accesses.pop(request.request_id, None)
+        self.manager.use(self.prefix(request), self.manager.new_access())
         return False, None
+
+    def prefix(self, request: Request) -> list[OffloadKey]:
+        """The keys of all chunks of a request, head first, groups side by side."""
+        known = len(request.block_hashes) * self.layout.hash_block
+        ends = [
+            ((chunk + 1) * demand.chunk, group, chunk)
+            for group, demand in enumerate(self.demands)
+            for chunk in range(known // demand.chunk)
+        ]
+        return [self._key(request, group, chunk) for _, group, chunk in sorted(ends)]
+
+    def _access(self, request: Request) -> int:
+        """The number of a request's use of chunks while it lives; its end is a later one."""
+        if request.request_id not in self._accesses:
+            self._accesses[request.request_id] = self.manager.new_access()
+        return self._accesses[request.request_id]
 
     def update_connector_output(self, result: StepResult) -> None:
         """Complete the jobs that every rank has reported; one that failed on a rank has failed."""
@@ -245,6 +271,10 @@ class ReferenceScheduler(SchedulerSide):
     def reset_cache(self) -> None:
         """Forget every chunk; jobs in flight end without effect."""
         self.manager.clear()
+
+    def take_events(self) -> Sequence[ChunkEvent]:
+        """Chunks stored and removed since the last call."""
+        return self.manager.take_events()
 
     def has_pending_work(self) -> bool:
         """Jobs need steps to be submitted and reported."""

@@ -21,6 +21,18 @@ LOAD_FAILS = "load-fails[group.full-lost.c0-chunk.1-how.nothing-sched.sync]"
 RESET_STORE = "reset-store-in-flight[held.copies-answer.2-between.1-world.1-chunk.1-sched.sync]"
 RESET_LOAD = "reset-load-in-flight[held.copies-between.1-world.1-chunk.1-sched.sync]"
 
+TAIL = "tail-before-head[prompt.65-other.33-room.11-chunk.1-found.56-eagle.off-world.1-sched.sync]"
+PINNED = "pinned[flying.{}-room.8-chunk.1-world.1-sched.sync]"
+OWN_OFFER = "own-offer[room.16-chunk.1-budget.8192-world.1-sched.sync]"
+TOO_LARGE = "too-large[room.20-chunk.1-budget.32-hits.front.64-world.1-sched.sync]"
+RECENCY = "recency[used.loaded-hits.loaded.back-room.36-chunk.1-world.1-sched.sync]"
+REFILL = "refill[prompt.65-room.8-chunk.1-found.64-budget.8192-world.1-sched.sync]"
+TOLD = "told[chunk.1-shared.56-left.16-all.120-eagle.on-win.12-hold.reports-budget.40-world.1-sched.async]"
+EFFORT = "linear[grow.prompt-chunk.1-win.12-eagle.on-budget.8192-room.all-world.1-sched.async]"
+EFFORT_FULL = "linear[grow.history-chunk.1-win.12-eagle.off-budget.8192-room.all-world.2-sched.async]"
+EFFORT_STEPS = "linear[grow.prompt-chunk.1-win.12-eagle.off-budget.48-room.128-world.1-sched.async]"
+EFFORT_SENT = "linear[grow.prompt-chunk.4-win.12-eagle.off-budget.48-room.all-world.2-sched.sync]"
+
 KILLERS = {
     "seed-undone": LEFT.format(256, 3840),
     "load-window-undone": LEFT.format(128, 3968),
@@ -97,6 +109,28 @@ KILLERS = {
     "reset-unpins": RESET_LOAD,
     "reset-forgets-jobs": RESET_STORE,
     "reset-leaks": "many-resets[end.settle-chunk.1-sched.sync]",
+    "over-budget": REFILL,
+    "head-first": TAIL,
+    "newest-first": RECENCY,
+    "first-in-first-out": RECENCY,
+    "own-offer-evicted": OWN_OFFER,
+    "refuses-when-full": TAIL,
+    "refuses-for-ever": PINNED.format("load-hits.both"),
+    "clears-out": TAIL,
+    "loading-evicted": PINNED.format("load-hits.both"),
+    "storing-evicted": PINNED.format("both.stores-hits.fresh"),
+    "removed-untold": TAIL,
+    "stored-untold": TAIL,
+    "told-early": TAIL,
+    "refused-told": TOO_LARGE,
+    "told-twice": TAIL,
+    "told-wrong-group": TOLD,
+    "told-wrong-key": TAIL,
+    "quadratic-lookup": EFFORT,
+    "scans-each-step": EFFORT_STEPS,
+    "scans-to-evict": EFFORT_FULL,
+    "roll-call": EFFORT,
+    "sends-history": EFFORT_SENT,
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

@@ -31,6 +31,7 @@ from kvconform.engine.pool import BlockPool
 from kvconform.engine.rank import Plan, Rank, rows_of
 from kvconform.engine.requests import LiveRequest
 from kvconform.engine.scheduler import Scheduler
+from kvconform.engine.told import ChunkNames
 from kvconform.engine.transfers import Gate, ReportQueue
 from kvconform.ports import (
     NULL_BLOCK,
@@ -115,6 +116,7 @@ class Engine:
         self._stores: dict[str, set[int]] = {}
         self._staged: dict[tuple[str, int, int], list[int]] = {}
         self._last_rank_first = False
+        self._names: ChunkNames | None = None
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
@@ -150,7 +152,11 @@ class Engine:
 
     @_guarded
     def step(self) -> None:
-        """Schedule, run every rank, take reports, take results (one step late if asynchronous)."""
+        """Schedule, run every rank, take reports, take results (one step late if asynchronous).
+
+        What the connector tells of its chunks is taken before and after.
+        """
+        self._take_told()
         plan = self.scheduler.schedule()
         failed: list[StepResult] = []
         for rank, queue in zip(self._ranks, self._reports, strict=True):
@@ -169,6 +175,16 @@ class Engine:
         else:
             late, self._late_results = self._late_results, plan
             self._settle(arrived, late)
+        self._take_told()
+
+    def _take_told(self) -> None:
+        if Capability.EVENTS not in self.capabilities:
+            return
+        if self._names is None:
+            sizes = (self.chunk_tokens(group) for group in range(len(self.layout.groups)))
+            self._names = ChunkNames(self._requests, [size // self.layout.hash_block for size in sizes])
+        told = self.scheduler.call("take_events")
+        self.events.extend(self._names.told(told, self.scheduler.number))
 
     def _settle(self, reports: Sequence[StepResult], plan: Plan | None) -> None:
         for report in reports:

@@ -201,6 +201,28 @@ class Computed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Told(Event):
+    """The connector told that chunks are ``stored``, ``removed``, or all ``cleared``.
+
+    ``chunks`` are (group, a request that has the chunk, chunk index); of a key that no request
+    has, the request is empty.
+    """
+
+    kind: str
+    chunks: tuple[tuple[int, str, int], ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind == "cleared":
+            return f"step {self.step}: tells that all chunks are cleared"
+        names = [
+            f"chunk {chunk} of {request} in group {group}" if request else f"an unknown key of group {group}"
+            for group, request, chunk in self.chunks
+        ]
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""  # noqa: PLR2004
+        return f"step {self.step}: tells that {', '.join(names[:6])}{more}: {self.kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Happened(Event):
     """Anything else worth a line: a preemption, a hold, a reset, a failed load."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kvconform.engine.allocator import Allocator
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
+from kvconform.engine.effort import METER
 from kvconform.engine.events import Admitted, Answered, Broke, Computed, Ended, Event, Happened
 from kvconform.engine.origins import Origins
 from kvconform.engine.rank import Plan, Work, rows_of
@@ -112,10 +113,11 @@ class Scheduler:
             finished=tuple(sorted(finished)),
             allocated=taken,
         )
-        metadata = self.call("build_connector_meta", step)
+        metadata = call("build_connector_meta", pickle.dumps, self.call("build_connector_meta", step))
+        METER.sent(metadata)
         return Plan(
             number=self.number,
-            metadata=call("build_connector_meta", pickle.dumps, metadata),
+            metadata=metadata,
             taken=taken,
             work=tuple(draft.work),
             finished=finished,

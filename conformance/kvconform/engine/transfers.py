@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kvconform.engine.effort import METER
 from kvconform.ports import Direction, TransferJob
 
 Fails = Callable[[TransferJob, Callable[[], None]], bool]
@@ -73,7 +74,8 @@ class Gate:
         for copy in reversed(ready) if self.last_first else ready:
             failed = self._fails is not None and self._fails(copy.job, copy.perform)
             if not failed:
-                self._on_copy(copy.job)
+                with METER.pause():
+                    self._on_copy(copy.job)
                 copy.perform()
             self.performed += 1
             self._done.append((copy.job.job_id, not failed))

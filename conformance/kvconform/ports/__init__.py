@@ -16,6 +16,7 @@ from kvconform.ports.errors import (
     LayoutError,
     UnsupportedLayoutError,
 )
+from kvconform.ports.events import ChunkEvent, ChunkRemoved, ChunksCleared, ChunkStored
 from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling
 from kvconform.ports.partition import PLAIN, Image, Lora, Partition
 from kvconform.ports.request import (
@@ -37,7 +38,11 @@ __all__ = [
     "BlockTable",
     "Capability",
     "ChunkControl",
+    "ChunkEvent",
+    "ChunkRemoved",
     "ChunkState",
+    "ChunkStored",
+    "ChunksCleared",
     "Connector",
     "ConnectorFactory",
     "ConnectorNotFoundError",

@@ -117,6 +117,9 @@ class Layout:
     ``retention_interval`` (tokens) says at which boundaries windowed groups are kept for later
     requests: None at every one, else at its multiples (0: at none) and at the longest one that
     the same prompt can hit again.
+
+    ``host_chunks`` is the room for chunks in host memory: so many of the largest group's, of
+    the wished size, on each rank; None leaves it to the connector.  `host_bytes` says it in bytes.
     """
 
     groups: tuple[Group, ...]
@@ -129,6 +132,7 @@ class Layout:
     model: str = "model"
     prompt_only: bool = False
     retention_interval: int | None = None
+    host_chunks: int | None = None
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -164,6 +168,8 @@ class Layout:
             raise LayoutError(
                 f"retention_interval is {self.retention_interval}, must be >= 0 tokens, or none"
             )
+        if self.host_chunks is not None and self.host_chunks < 1:
+            raise LayoutError(f"host_chunks is {self.host_chunks}, must be >= 1 chunk, or none")
         if self.num_blocks < 2:  # noqa: PLR2004 - the null block and one more
             raise LayoutError(f"num_blocks is {self.num_blocks}, must be >= 2 (block 0 is the null block)")
 
@@ -178,3 +184,14 @@ class Layout:
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group`` if the wish for ``blocks_per_chunk`` is met."""
         return self.groups[group].block_size * self.blocks_per_chunk
+
+    def chunk_bytes(self, group: int) -> int:
+        """Bytes of one chunk of ``group`` on one rank if the wish is met."""
+        return self.groups[group].layers * self.groups[group].page_bytes * self.blocks_per_chunk
+
+    @property
+    def host_bytes(self) -> int | None:
+        """Bytes of host memory that a rank may use for chunks; None: as many as it likes."""
+        if self.host_chunks is None:
+            return None
+        return self.host_chunks * max(map(self.chunk_bytes, range(len(self.groups))))

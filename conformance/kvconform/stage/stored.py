@@ -38,6 +38,11 @@ class StoredChunks:
     _flying: set[tuple[int, int]] = field(default_factory=set)
     """(rank, job id) of copies that a reset overtook."""
 
+    @property
+    def ever(self) -> frozenset[int]:
+        """What every chunk that was ever stored, and not dropped, is known by."""
+        return frozenset(self._blocks)
+
     def take(self, event: Copied) -> None:
         """Take in what the rank was seen to store, and that the others stored something."""
         if event.direction is not Direction.STORE:

@@ -8,6 +8,7 @@ from typing import Any
 from kvconform.engine.events import Reported
 from kvconform.engine.faults import CopyFault, How
 from kvconform.ports import Capability, Direction, KvconformError, RequestSpec
+from kvconform.stage import residence
 from kvconform.stage.errors import NotApplicableError
 from kvconform.stage.holds import HoldSteps
 from kvconform.stage.life import LifeJudge, Sharers
@@ -46,6 +47,8 @@ class TraceSteps(HoldSteps):
         if needed is not None and not needed & kinds_in(self.given.get("events", ())):
             return False
         if check == "hit-on-every-rank" and self.layout.world == 1:
+            return False
+        if check in residence.CHECKS and not residence.has_budget(self.layout):
             return False
         return super()._arises(check)
 

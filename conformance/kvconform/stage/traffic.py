@@ -20,7 +20,8 @@ from kvconform.engine.events import (
     Submitted,
 )
 from kvconform.ports import Capability, RequestSpec
-from kvconform.stage import faults
+from kvconform.stage import faults, residence, told
+from kvconform.stage.beside import Beside
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
@@ -68,18 +69,22 @@ class Traffic:
 
     def judge_events(self, events: Sequence[Event]) -> None:
         """Judge every answer by what had happened before it."""
-        self.judge.tally.open(*_OF_HITS, "hit-is-best", "never-shared", "load-is-exact", *faults.CHECKS)
+        self.judge.tally.open(*_OF_HITS, "hit-is-best", "never-shared", "load-is-exact")
+        self.judge.tally.open(*faults.CHECKS, *told.CHECKS, *residence.CHECKS)
         load_errors = faults.LoadErrorBooks(judge=self.judge)
         resets = faults.Resets(rests=self.rests, past=self._past)
         stored = StoredChunks(oracle=self.judge.oracle)
+        beside = Beside.of(self.judge, self.requests, stored, self.rests)
         drops = list(self.drops)
         found_in = 0
         for at, event in enumerate(events):
             while drops and drops[0].at <= at:
                 dropped = drops.pop(0)
                 stored.drop(dropped.spec, dropped.group, dropped.chunks)
+                beside.drop(dropped.spec, dropped.group, dropped.chunks)
                 self._certain &= dropped.at_rest
             load_errors.take(event)
+            beside.take(at, event, first=isinstance(event, Answered) and found_in != event.step)
             if isinstance(event, Submitted):
                 self._lives[event.request] += 1
                 resets.entered(event)
@@ -99,13 +104,16 @@ class Traffic:
                     self._load(events[at:], event)
                 self._sharing(event)
                 found_in = event.step if event.tokens else found_in
+        beside.conclude(events)
 
     def _answer(self, answer: Answered, stored: StoredChunks, *, at_rest: bool) -> bool:
         """Judge one verdict; whether all that it depends on was known."""
         if Capability.TRANSFER_CONTROL not in self.judge.oracle.claims:
             self.judge.answer(answer, None)
             return False
-        known = at_rest and self._certain and answer.step in self.rests
+        # What a budget had evicted is judged by `Residence`, and by what is told of it.
+        unlimited = self.judge.oracle.layout.host_chunks is None
+        known = at_rest and self._certain and answer.step in self.rests and unlimited
         spec = self.requests[self._now(answer.request)]
         known = known and not stored.doubtful(spec, answer.num_tokens)
         supply = stored.supply(spec, answer.num_tokens)
@@ -200,9 +208,10 @@ class Traffic:
             idle.add("draft-tail-dropped")
         if not any(isinstance(e, Read) for e in events):
             idle.add("reads-own-bytes")
-        idle |= {name for name in _IF_KNOWN if not tally.has_seen(name)}
+        idle |= {name for name in (*_IF_KNOWN, *told.CHECKS) if not tally.has_seen(name)}
         if not hits:
             idle |= {faults.AFTER_FAILURE, faults.AFTER_RESET}
+            idle |= {name for name in residence.CHECKS if not tally.has_seen(name)}
         for name in idle:
             tally.drop(name)
 

@@ -5,9 +5,11 @@ clauses of which at least one must fail.
 """
 
 from kvconform_reference.mutants.base import Mutant
+from kvconform_reference.mutants.capacity import CAPACITY
 from kvconform_reference.mutants.caps import CAPS
 from kvconform_reference.mutants.cost import COST
 from kvconform_reference.mutants.coverage import COVERAGE
+from kvconform_reference.mutants.effort import EFFORT
 from kvconform_reference.mutants.faults import FAULTS
 from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
@@ -30,6 +32,8 @@ MUTANTS: dict[str, Mutant] = {
         ISOLATION,
         FAULTS,
         RESETS,
+        CAPACITY,
+        EFFORT,
         IMPOSTORS,
     )
     for mutant in family

@@ -1,8 +1,10 @@
 """The clauses and the checks that cite them: one place for docs, reports and the registry gate."""
 
 from kvconform.contract.clauses import (
+    capacity,
     caps,
     coverage,
+    effort,
     faults,
     integrity,
     isolation,
@@ -11,6 +13,7 @@ from kvconform.contract.clauses import (
     readiness,
     resets,
     speculation,
+    telling,
     termination,
 )
 from kvconform.contract.clauses.model import Check, Clause, Severity
@@ -27,6 +30,9 @@ _FAMILIES = (
     faults,
     resets,
     speculation,
+    capacity,
+    telling,
+    effort,
 )
 
 CLAUSES: dict[str, Clause] = {clause.id: clause for family in _FAMILIES for clause in family.CLAUSES}
