@@ -92,6 +92,10 @@ class Layout:
     ``retention_interval`` (tokens) says at which boundaries windowed groups are kept for later
     requests: None at every one, else at its multiples (0: at none) and at the longest one that
     the same prompt can hit again.
+
+    ``spec_tokens`` is the number of draft tokens that a decode step computes beyond the last
+    sampled one; 0 without speculative decoding.  Tables may be longer than the known tokens by
+    the blocks that drafts take.
     """
 
     groups: tuple[Group, ...]
@@ -104,6 +108,7 @@ class Layout:
     model: str = "model"
     prompt_only: bool = False
     retention_interval: int | None = None
+    spec_tokens: int = 0
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -130,6 +135,8 @@ class Layout:
         for what in ("hash_block", "blocks_per_chunk", "max_batched_tokens", "world"):
             if getattr(self, what) < 1:
                 raise LayoutError(f"{what} is {getattr(self, what)}, must be >= 1")
+        if self.spec_tokens < 0:
+            raise LayoutError(f"spec_tokens is {self.spec_tokens}, must be >= 0 draft tokens a step")
         if self.retention_interval is not None and self.retention_interval < 0:
             raise LayoutError(
                 f"retention_interval is {self.retention_interval}, must be >= 0 tokens, or none"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvconform.ports import Capability, KvconformError, RequestSpec
+from kvconform.stage.drafts import OF_DRAFTS, judge_drafts
 from kvconform.stage.holds import HoldSteps
 from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
 from kvconform.stage.traffic import Dropped, Traffic
@@ -30,6 +31,8 @@ class TraceSteps(HoldSteps):
         """Whether the case has an event without which the check has nothing to look at."""
         needed = ARISES_WITH.get(check)
         if needed is not None and not needed & kinds_in(self.given.get("events", ())):
+            return False
+        if check in OF_DRAFTS and not self.layout.spec_tokens:
             return False
         return super()._arises(check)
 
@@ -72,7 +75,8 @@ class TraceSteps(HoldSteps):
             self._rests.add(step)
 
     def _must_fit(self, spec: RequestSpec) -> None:
-        tokens = len(spec.prompt) + len(spec.output)
+        # Drafts take room beyond the answer: of two steps that end after it, and of the next one.
+        tokens = len(spec.prompt) + len(spec.output) + 3 * self.layout.spec_tokens
         need = 1 + sum(-(-tokens // group.block_size) for group in self.layout.groups)
         if need > self.layout.num_blocks:
             raise TraceError(
@@ -132,5 +136,6 @@ class TraceSteps(HoldSteps):
         traffic.judge_events(self._events)
         self.best_hits = traffic.best
         traffic.judge_hits(self._events, self.given["hits"])
+        judge_drafts(self.judge, self._requests, self._events)
         if not self.dead:
             traffic.drop_idle_checks(self._events, self.given["hits"])

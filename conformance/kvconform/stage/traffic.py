@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from kvconform.contract.sharing import shared_tokens
 from kvconform.engine.events import Admitted, Answered, Computed, Copied, Event, Loaded, Read
 from kvconform.ports import Capability, RequestSpec
+from kvconform.stage.drafts import OF_DRAFTS
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
@@ -152,6 +153,8 @@ class Traffic:
             idle.add("draft-tail-dropped")
         if not any(isinstance(e, Read) for e in events):
             idle.add("reads-own-bytes")
+        if not hits:
+            idle |= {name for name in OF_DRAFTS if not tally.has_seen(name)}
         idle |= {name for name in _IF_KNOWN if not tally.has_seen(name)}
         for name in idle:
             tally.drop(name)
