@@ -34,7 +34,7 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class Offer:
     """A complete chunk of a request, with the pool blocks that still hold it."""
 
     key: OffloadKey
@@ -138,7 +138,7 @@ class ReferenceScheduler(SchedulerSide):
         job_id = self._track(Direction.STORE, _Job(list(taken.values()), sources))
         return Transfer(job_id=job_id, direction=Direction.STORE, parts=tuple(parts))
 
-    def _offers(self, scheduled: ScheduledRequest) -> list[_Offer]:
+    def _offers(self, scheduled: ScheduledRequest) -> list[Offer]:
         """Complete chunks beyond the request's cursors that the mask wants.
 
         The cursor moves over chunks that were offered; under asynchronous scheduling tokens may
@@ -157,7 +157,7 @@ class ReferenceScheduler(SchedulerSide):
                 row = scheduled.table.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
                 if row:
                     first = row[0][0] - chunk * per_chunk
-                    offers.append(_Offer(self._key(request, group, chunk), first, tuple(b for _, b in row)))
+                    offers.append(Offer(self._key(request, group, chunk), first, tuple(b for _, b in row)))
             cursors[group] = max(cursors[group], limit // demand.chunk)
         return offers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kvconform.contract.oracle import Chunk, Oracle, oldest_retained
-from kvconform.engine.events import Confirmed, Copied, Event
+from kvconform.engine.events import Confirmed, Copied, Event, Submitted
 from kvconform.ports import Direction, RequestSpec
 from kvconform.stage.judge import Judge
 from kvconform.stage.stored import StoredChunks
@@ -15,23 +15,33 @@ OF_DRAFTS = frozenset({"drafts-not-stored", "answers-are-stored"})
 
 
 def judge_drafts(
-    judge: Judge, requests: Mapping[str, RequestSpec], events: Sequence[Event]
+    judge: Judge,
+    requests: Mapping[str, RequestSpec],
+    rests: frozenset[int],
+    events: Sequence[Event],
 ) -> None:
-    """Judge every store by the bytes that it read, and all of them by what an answer leaves behind."""
+    """Judge every store by the bytes that it read, and all of them by what an answer leaves behind.
+
+    What a request leaves behind is judged at the first of ``rests`` (steps before which nothing
+    was left to do) after it: a later one would compute and store what was lost.
+    """
     judge.tally.open(*OF_DRAFTS)
     if not judge.oracle.layout.spec_tokens:
         return
     stored = StoredChunks(oracle=judge.oracle)
+    confirmed: dict[str, list[Confirmed]] = {}
     for event in events:
         if isinstance(event, Copied) and event.direction is Direction.STORE:
             stored.take(event)
             _own_tokens_only(judge, event)
-    for name, spec in requests.items():
-        _all_is_stored(judge, spec, stored, [e for e in _confirmed(events) if e.request == name])
-
-
-def _confirmed(events: Sequence[Event]) -> list[Confirmed]:
-    return [event for event in events if isinstance(event, Confirmed)]
+        elif isinstance(event, Confirmed):
+            confirmed.setdefault(event.request, []).append(event)
+        elif isinstance(event, Submitted) and event.step + 1 in rests:
+            for name, steps in confirmed.items():
+                _all_is_stored(judge, requests[name], stored, steps)
+            confirmed = {}
+    for name, steps in confirmed.items():
+        _all_is_stored(judge, requests[name], stored, steps)
 
 
 def _own_tokens_only(judge: Judge, event: Copied) -> None:

@@ -136,6 +136,6 @@ class TraceSteps(HoldSteps):
         traffic.judge_events(self._events)
         self.best_hits = traffic.best
         traffic.judge_hits(self._events, self.given["hits"])
-        judge_drafts(self.judge, self._requests, self._events)
+        judge_drafts(self.judge, self._requests, frozenset(self._rests), self._events)
         if not self.dead:
             traffic.drop_idle_checks(self._events, self.given["hits"])

@@ -12,11 +12,12 @@ from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
+from kvconform_reference.mutants.speculation import SPECULATION
 from kvconform_reference.mutants.timing import TIMING
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for family in (COVERAGE, TIMING, LIFECYCLE, COST, CAPS, INTEGRITY, ISOLATION, IMPOSTORS)
+    for family in (COVERAGE, TIMING, LIFECYCLE, COST, CAPS, INTEGRITY, ISOLATION, SPECULATION, IMPOSTORS)
     for mutant in family
 }
 
