@@ -28,6 +28,7 @@ from vllm.v1.kv_cache_interface import (
 from kvconform.ports import GroupKind, Layout, Scheduling, UnsupportedLayoutError
 from kvconform_vllm.partition import ENCODER_TOKENS
 from kvconform_vllm.releases import Release
+from kvconform_vllm.speculation import speculative_config
 
 _MAX_MODEL_LEN = 1 << 16
 _MAX_REQUESTS = 8
@@ -124,6 +125,7 @@ def vllm_config(layout: Layout, transfer: Transfer | None, release: Release) -> 
     hybrid = transfer is None or transfer.hybrid
     config.scheduler_config.disable_hybrid_kv_cache_manager = not hybrid
     config.model_config = _model(release)
+    config.speculative_config = speculative_config(layout)
     config.parallel_config.tensor_parallel_size = layout.world
     config.parallel_config.world_size = layout.world
     return config
