@@ -164,6 +164,10 @@ class Owners:
         for request, prefix in self._drafts.items():
             if position < len(prefix) and bool((prefix.slots(lane, len(slot))[position] == slot).all()):
                 return f"a rejected draft of request {request!r}, {where}"
+        return self._name_own(slot, position, lane) or f"a request unknown to this case, {where}"
+
+    def _name_own(self, slot: Words, position: int, lane: Lane) -> str:
+        where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
         for request, prefix in self._prefixes.items():
             if position < len(prefix):
                 own = prefix.slots(lane, len(slot))[position]
@@ -171,4 +175,4 @@ class Owners:
                     return f"request {request!r}, {where}"
                 if own[0] == slot[0]:
                     return f"request {request!r}, {where}, damaged"
-        return f"a request unknown to this case, {where}"
+        return ""

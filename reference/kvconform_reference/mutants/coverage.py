@@ -55,6 +55,7 @@ class NoTail(GroupDemand):
     """Draft groups are looked up like all others."""
 
     def tail(self, boundary: int) -> None:
+        """Nothing beyond the boundary is asked for."""
         del boundary
 
 
