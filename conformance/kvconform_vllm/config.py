@@ -1,7 +1,7 @@
-"""vLLM's own configuration objects for one layout, and its two stand-ins.
+"""vLLM's own configuration objects for one layout, and its stand-ins.
 
-Stand-ins are the model configuration (a real one needs a model) and the structured-output
-manager; `docs/vllm.md` says why nothing else is.
+Stand-ins are the model configuration and, with drafts, the speculative one (real ones need a
+model), and the structured-output manager; `docs/vllm.md` says why nothing else is.
 """
 
 from __future__ import annotations
@@ -99,7 +99,15 @@ def kv_cache_config(layout: Layout) -> KVCacheConfig:
 
 
 def vllm_config(layout: Layout, transfer: Transfer | None, release: Release) -> VllmConfig:
-    """The engine's configuration; without ``transfer`` it has no connector."""
+    """The engine's configuration; without ``transfer`` it has no connector.
+
+    Raises `UnsupportedLayoutError` for drafts on a release that is not driven with any.
+    """
+    if layout.spec_tokens and not release.takes_drafts:
+        raise UnsupportedLayoutError(
+            f"{release.title} is not driven with speculative decoding here, 0.33 is: "
+            f"the layout has spec_tokens {layout.spec_tokens}"
+        )
     budget = layout.max_batched_tokens
     scheduler = SchedulerConfig(
         max_num_seqs=min(_MAX_REQUESTS, budget),
