@@ -103,9 +103,9 @@ class VllmBench:
 
     def prepare(self, spec: RequestSpec) -> None:
         """Make a request known."""
-        live = Live.of(spec, self.layout.hash_block)
+        live = Live.of(spec, self.layout.hash_block, self.layout.spec_tokens)
         self._requests[spec.name] = live
-        self._owners.add(spec.name, live.prefix)
+        self._owners.add(spec.name, live.prefix, live.wrong)
 
     @_guarded
     def submit(self, request: str, *, stay_on_miss: bool = False) -> None:

@@ -35,6 +35,12 @@ class CopyWatch:
                 for (group, _), (_, block) in zip(blocks, job.blocks, strict=True)
                 if store
             )
+            strays: list[str] = []
+            if store and self._layout.spec_tokens:
+                strays = [
+                    memory.stray(self._layout.index(group), block)
+                    for (group, _), (_, block) in zip(blocks, job.blocks, strict=True)
+                ]
             self._record(
                 Copied(
                     step=self._observer.number,
@@ -43,6 +49,7 @@ class CopyWatch:
                     job=job.job_id,
                     blocks=blocks,
                     contents=contents,
+                    strays=tuple(filter(None, strays)),
                 )
             )
 

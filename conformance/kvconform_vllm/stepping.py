@@ -15,6 +15,8 @@ from kvconform.engine.calls import call
 from kvconform.engine.effort import METER
 from kvconform.engine.events import (
     Computed,
+    Confirmed,
+    Drafted,
     Ended,
     Event,
     Happened,
@@ -30,6 +32,7 @@ from kvconform.ports import Layout, Scheduling
 from kvconform_vllm.observation import Observer, Rows, rows_of
 from kvconform_vllm.ranks import Rank, Work
 from kvconform_vllm.requests import Live
+from kvconform_vllm.speculation import Drafts
 
 
 class Stepper:
@@ -57,7 +60,11 @@ class Stepper:
         self._origins = origins
         self._record = record
         self._ahead = layout.scheduling is Scheduling.ASYNC
+        self._drafts = Drafts(layout, ahead=self._ahead)
+        self._spec_tokens = layout.spec_tokens
         self._results: deque[tuple[Any, ModelRunnerOutput]] = deque()
+        self._rejected: dict[str, deque[int]] = {}
+        """By request, the wrong drafts of its steps in flight."""
         self._aggregator = _aggregator(layout.world)
         self._bad: dict[str, frozenset[int]] = {}
         """Blocks of each request that were said to have failed."""
@@ -114,6 +121,8 @@ class Stepper:
     def _execute(self, output: Any) -> ModelRunnerOutput:
         for name in output.preempted_req_ids or ():
             self._record(Happened(step=self.number, request=name, what="is preempted"))
+            self._requests[name].rejected_in_flight = 0
+            self._rejected.pop(name, None)
         if METER.counting is not None:
             METER.sent(pickle.dumps(output.kv_connector_metadata))
         work = self._work(output)
@@ -121,7 +130,7 @@ class Stepper:
         for rank in self._ranks:
             rank.run(output, work, taken, self._on_load, self._on_read)
         names = list(output.num_scheduled_tokens)
-        sampled = {part.live.spec.name: part.live.sample(part.end) for part in work}
+        sampled = {part.live.spec.name: part.live.sample(part.sampled_end) for part in work}
         made = [
             ModelRunnerOutput(
                 req_ids=names,
@@ -144,15 +153,45 @@ class Stepper:
             live = self._requests[name]
             if name not in self._scheduler.requests:
                 continue
-            start = starts[name]
-            end = min(start + count, len(live.prefix))
+            drafts = len(output.scheduled_spec_decode_tokens.get(name, ()))
+            rejected = self._drafts.rejected(live, drafts)
+            start = starts[name] - live.rejected_in_flight
+            # Nothing is right beyond the stop token, whatever was guessed there.
+            end = max(start, min(start + count - rejected, len(live.prefix)))
             boundary = self._observer.synchronous.pop(name, 0)
             work.append(
-                Work(live=live, start=start, end=end, rows=self.rows(name), boundary=boundary)
+                Work(
+                    live=live,
+                    start=start,
+                    end=end,
+                    rows=self.rows(name),
+                    boundary=boundary,
+                    wrong_end=start + count,
+                    sampled_end=start + count - rejected,
+                )
             )
-            self._record(Computed(step=self.number, request=name, start=start, end=end))
+            if end > start:
+                self._record(Computed(step=self.number, request=name, start=start, end=end))
+            if self._spec_tokens:
+                self._record_drafts(live, range(start + count - drafts, start + count), end, starts[name])
+                live.rejected_in_flight += rejected
+                self._rejected.setdefault(name, deque()).append(rejected)
             self._origins.computed(live.prefix, range(start, end))
         return work
+
+    def _record_drafts(self, live: Live, drafts: range, right: int, kept_at: int) -> None:
+        name = live.spec.name
+        if drafts:
+            event = Drafted(
+                step=self.number,
+                request=name,
+                start=drafts.start,
+                right=max(drafts.start, right),
+                end=drafts.stop,
+            )
+            self._record(event)
+        tokens = min(live.request.num_tokens, right)
+        self._record(Confirmed(step=self.number, request=name, tokens=tokens, kept_at=kept_at))
 
     def _take(self, output: Any, result: ModelRunnerOutput) -> None:
         report = result.kv_connector_output
@@ -161,6 +200,12 @@ class Stepper:
         for name in sorted(report.finished_recving or ()):
             self._check_load(name, failed.get(name, frozenset()))
         updates = call("engine", self._scheduler.update_from_output, output, result)
+        for name in output.num_scheduled_tokens:
+            waiting = self._rejected.get(name)
+            if waiting:
+                self._requests[name].rejected_in_flight -= waiting.popleft()
+        tokens = dict(zip(result.req_ids, result.sampled_token_ids, strict=True))
+        call("engine", self._drafts.propose, self._scheduler, tokens)
         for outputs in updates.values():
             for one in outputs.outputs:
                 if one.finish_reason is not None:

@@ -38,7 +38,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class Offer:
     """A complete chunk of a request, with the pool blocks that still hold it."""
 
     key: OffloadKey
@@ -166,7 +166,7 @@ class ReferenceScheduler(SchedulerSide):
         computed = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
         return min(computed, self.storable_tokens(scheduled.request))
 
-    def offers(self, scheduled: ScheduledRequest) -> list[_Offer]:
+    def offers(self, scheduled: ScheduledRequest) -> list[Offer]:
         """Complete chunks beyond the request's cursors that the mask wants."""
         request, limit = scheduled.request, self.limit(scheduled)
         cursors = self._cursors.setdefault(request.request_id, [0] * len(self.demands))
@@ -180,10 +180,10 @@ class ReferenceScheduler(SchedulerSide):
                 if row:
                     first = row[0][0] - chunk * per_chunk
                     key, blocks = self._key(request, group, chunk), tuple(block for _, block in row)
-                    offers.append(_Offer(key, chunk, (chunk + 1) * demand.chunk, first, blocks))
+                    offers.append(Offer(key, chunk, (chunk + 1) * demand.chunk, first, blocks))
         return offers
 
-    def advance(self, scheduled: ScheduledRequest, offers: Sequence[_Offer]) -> None:
+    def advance(self, scheduled: ScheduledRequest, offers: Sequence[Offer]) -> None:
         """Move the cursors over what was offered, up to the first chunk that found no room.
 
         That one is offered again in the request's next step: room may have come by then.

@@ -16,6 +16,7 @@ RETENTION = "retention[every.0-prompt.144-chunk.1-keep.0-eagle.off-budget.8192-s
 LOAD_CAP = "load-cap[cap.{cap}-local.{local}-chunk.1-keep.0-sched.sync]"
 STORE_CAP = "store-cap[cap.{cap}-chunk.1-keep.0-budget.8192-sched.sync]"
 ADAPTERS = "adapters[chunk.1-owner.{owner}-other.{other}-sched.sync]"
+SHORT = "eagle-short-prefix[prompt.{prompt}-longer.{longer}-chunk.1-efull.off-eswa.{swa}-finds.{finds}-spec.3]"
 IMAGES = "images[chunk.1-owner.{owner}-other.{other}-sched.sync]"
 LOAD_FAILS = "load-fails[group.full-lost.c0-chunk.1-how.nothing-sched.sync]"
 RESET_STORE = "reset-store-in-flight[held.copies-answer.2-between.1-world.1-chunk.1-sched.sync]"
@@ -131,6 +132,15 @@ KILLERS = {
     "scans-to-evict": EFFORT_FULL,
     "roll-call": EFFORT,
     "sends-history": EFFORT_SENT,
+    "stores-drafts": "drafts[spec.3-accept.none-efull.off-eswa.off-keep.0-chunk.1-sched.sync]",
+    "key-before-confirmed": "drafts[spec.1-accept.all-efull.off-eswa.off-keep.0-chunk.1-sched.sync]",
+    "cursor-counts-drafts": "drafts[spec.1-accept.all-efull.off-eswa.off-keep.0-chunk.1-sched.sync]",
+    "optimistic-count": "drafts[spec.3-accept.none-efull.off-eswa.off-keep.0-chunk.1-sched.async]",
+    "stored-before-computed": "drafts[spec.1-accept.all-efull.off-eswa.off-keep.0-chunk.1-sched.sync]",
+    "lookahead-stored": "drafts[spec.1-accept.all-efull.off-eswa.off-keep.0-chunk.1-sched.sync]",
+    "volatile-never-stored": "drafts[spec.1-accept.none-efull.off-eswa.on-keep.0-chunk.2-sched.sync]",
+    "draft-tail-kept": SHORT.format(prompt=8, longer=10, swa="on", finds="h0.88"),
+    "every-group-is-eagle": SHORT.format(prompt=8, longer=10, swa="off", finds="h8.96"),
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

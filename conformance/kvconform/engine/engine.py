@@ -127,9 +127,9 @@ class Engine:
 
     def prepare(self, spec: RequestSpec) -> None:
         """Make a request known."""
-        request = LiveRequest(spec, self.layout.hash_block)
+        request = LiveRequest(spec, self.layout.hash_block, self.layout.spec_tokens)
         self._requests[spec.name] = request
-        self._owners.add(spec.name, request.prefix)
+        self._owners.add(spec.name, request.prefix, request.wrong)
 
     @_guarded
     def submit(self, request: str, *, stay_on_miss: bool = False) -> None:
@@ -548,6 +548,7 @@ class Engine:
     def _observer(self, rank: int) -> Callable[[TransferJob], None]:
         def observe(job: TransferJob) -> None:
             contents: tuple[int, ...] = ()
+            strays: tuple[str, ...] = ()
             if job.direction is Direction.STORE:
                 memory = self._memories[rank]
                 blocks = tuple(
@@ -555,6 +556,8 @@ class Engine:
                     for group, block in job.blocks
                 )
                 contents = tuple(memory.content(group, block) for group, block in job.blocks)
+                if self.layout.spec_tokens:
+                    strays = tuple(filter(None, (memory.stray(group, block) for group, block in job.blocks)))
             else:
                 blocks = tuple(self._destination(group, block) for group, block in job.blocks)
             self.events.append(
@@ -565,6 +568,7 @@ class Engine:
                     job=job.job_id,
                     blocks=blocks,
                     contents=contents,
+                    strays=strays,
                 )
             )
 

@@ -70,7 +70,8 @@ class Admitted(Event):
 class Copied(Event):
     """A copy completed.  ``blocks`` are (group name, block index).
 
-    Of a store, ``contents`` tell whose bytes these blocks hold: see `RankMemory.content`.
+    Of a store, ``contents`` tell whose bytes these blocks hold: see `RankMemory.content`.  In a
+    case with drafts ``strays`` names slots that a store read and that hold no request's own tokens.
     """
 
     direction: Direction
@@ -78,6 +79,7 @@ class Copied(Event):
     job: int
     blocks: tuple[tuple[str, int], ...]
     contents: tuple[int, ...] = ()
+    strays: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         listed = ", ".join(f"({group}, {index})" for group, index in self.blocks[:12])
@@ -220,6 +222,39 @@ class Told(Event):
         ]
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""  # noqa: PLR2004
         return f"step {self.step}: tells that {', '.join(names[:6])}{more}: {self.kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted(Event):
+    """A step computed drafts at positions ``[start, end)`` of a request: up to ``right`` they are right.
+
+    Slots from ``right`` on hold a wrong token's KV until they are computed again.
+    """
+
+    request: str
+    start: int
+    right: int
+    end: int
+
+    def __str__(self) -> str:
+        said = f"accepts {self.right - self.start}" if self.right > self.start else "accepts none"
+        return f"step {self.step}: {self.request} drafts tokens {self.start}..{self.end - 1}, {said}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed(Event):
+    """After this step ``tokens`` tokens of a request are both computed and known to the scheduler.
+
+    ``kept_at`` is the count of computed tokens by which the allocator decided what it still keeps.
+    Recorded with speculative decoding only: without, it is what `Computed` says.
+    """
+
+    request: str
+    tokens: int
+    kept_at: int
+
+    def __str__(self) -> str:
+        return f"step {self.step}: {self.request} has {self.tokens} confirmed tokens computed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,6 +150,19 @@ class RankMemory:
         """
         return int(self._views[group][0][block, -1, 0]) & (1 << 64) - 1
 
+    def stray(self, group: int, block: int) -> str:
+        """What the first slot of a block holds that is no request's own token; empty if all are."""
+        lane = self._lane(group, 0)
+        slots = self._views[group][0][block].cpu().numpy().view(np.uint64)
+        right = self._owners.own(slots, lane)
+        if right.all():
+            return ""
+        at = int((~right).argmax())
+        index = self.block_index(group, block)
+        where = f"block {index}" if index >= 0 else f"pool block {block}"
+        name = self.layout.groups[group].name
+        return f"{where} of group {name}, slot {at}: {self._owners.name(slots[at])}"
+
     def group_of(self, block: int) -> int:
         """Group whose bytes an overlaid block holds, judged by its first slot; -1 for nobody's."""
         lane = lane_of(self._views[0][0][block, 0].cpu().numpy().view(np.uint64))

@@ -101,6 +101,19 @@ def prefix_of(token_ids: tuple[int, ...], partition: Partition = PLAIN) -> Prefi
     return Prefix(token_ids, partition)
 
 
+_WRONG = 1 << 20
+"""Added to a token, makes one that occurs in no prompt and no answer."""
+
+
+@lru_cache(maxsize=32)
+def drafts_of(
+    token_ids: tuple[int, ...], partition: Partition = PLAIN, spare: int = 0
+) -> Prefix:
+    """What wrong drafts leave behind at each position of these tokens and ``spare`` ones beyond."""
+    wrong = (*(token + _WRONG for token in token_ids), *range(_WRONG, _WRONG + spare))
+    return Prefix(wrong, partition)
+
+
 def position_of(words: Words) -> NDArray[np.int64]:
     """Token positions that slots name in their descriptor, -1 where they are no slot of ours."""
     known = (words[..., 1] & np.uint64(0xFF)) == np.uint64(_MARK)
@@ -120,10 +133,23 @@ class Owners:
     """Names the owner of a stray slot."""
 
     _prefixes: dict[str, Prefix] = field(default_factory=dict)
+    _drafts: dict[str, Prefix] = field(default_factory=dict)
 
-    def add(self, request: str, prefix: Prefix) -> None:
-        """Remember the prefix of ``request``."""
+    def add(self, request: str, prefix: Prefix, drafts: Prefix | None = None) -> None:
+        """Remember the prefix of ``request``, and what its wrong ``drafts`` leave behind."""
         self._prefixes[request] = prefix
+        if drafts is not None:
+            self._drafts[request] = drafts
+
+    def own(self, slots: Words, lane: Lane) -> NDArray[np.bool_]:
+        """Which slots hold a token of some request at the position that they name."""
+        positions = position_of(slots)
+        right = np.zeros(len(slots), dtype=np.bool_)
+        for prefix in self._prefixes.values():
+            within = (positions >= 0) & (positions < len(prefix))
+            own = prefix.slots(lane, slots.shape[1])[np.where(within, positions, 0)]
+            right |= within & (own == slots).all(axis=1)
+        return right
 
     def name(self, slot: Words) -> str:
         """Whose bytes a slot holds, in words."""
@@ -135,6 +161,13 @@ class Owners:
         if lane is None:
             return "nobody's: bytes that no step wrote"
         where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
+        for request, prefix in self._drafts.items():
+            if position < len(prefix) and bool((prefix.slots(lane, len(slot))[position] == slot).all()):
+                return f"a rejected draft of request {request!r}, {where}"
+        return self._name_own(slot, position, lane) or f"a request unknown to this case, {where}"
+
+    def _name_own(self, slot: Words, position: int, lane: Lane) -> str:
+        where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
         for request, prefix in self._prefixes.items():
             if position < len(prefix):
                 own = prefix.slots(lane, len(slot))[position]
@@ -142,4 +175,4 @@ class Owners:
                     return f"request {request!r}, {where}"
                 if own[0] == slot[0]:
                     return f"request {request!r}, {where}, damaged"
-        return f"a request unknown to this case, {where}"
+        return ""

@@ -10,19 +10,23 @@ from typing import Any
 from kvconform.engine.allocator import Allocator, num_skipped_tokens, num_unread_tokens
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.memory import Difference, RankMemory
-from kvconform.engine.requests import LiveRequest
+from kvconform.engine.requests import LiveRequest, Sample
 from kvconform.engine.transfers import Gate
 from kvconform.ports import NULL_BLOCK, Layout, StepResult, WorkerSide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a step does for one request: compute positions ``[start, end)`` over ``rows``."""
+    """What a step does for one request: compute positions ``[start, end)`` over ``rows``.
+
+    From ``end`` to ``wrong_end`` it computes drafts that are rejected, or tokens after the stop token.
+    """
 
     request: LiveRequest
     start: int
     end: int
     rows: tuple[tuple[int, ...], ...]
+    wrong_end: int = 0
     synchronous_boundary: int = 0
     """Tokens of a hit that must be in place once ``start_load_kv`` returns; 0 for none."""
     replays: bool = False
@@ -35,8 +39,8 @@ class Plan:
     """A step, decided: what every rank gets.
 
     ``taken`` are blocks that changed their owner; ``finished`` are requests that ended since the
-    last step; ``samples`` are the requests whose step yields a token, with their epoch, which a
-    preemption raises.
+    last step; ``samples`` are the requests whose step yields tokens, with their epoch, which a
+    preemption raises, and what it yields.
     """
 
     number: int
@@ -44,7 +48,7 @@ class Plan:
     taken: frozenset[int]
     work: tuple[Work, ...]
     finished: frozenset[str]
-    samples: tuple[tuple[LiveRequest, int], ...]
+    samples: tuple[tuple[LiveRequest, int, Sample], ...]
 
 
 ReadSink = Callable[[LiveRequest, int, Difference | None], None]
@@ -96,6 +100,9 @@ class Rank:
         for part in plan.work:
             for group in range(len(self.layout.groups)):
                 self.memory.write(group, part.rows[group], part.request.prefix, range(part.start, part.end))
+                if part.request.wrong is not None:
+                    beyond = range(part.end, part.wrong_end)
+                    self.memory.write(group, part.rows[group], part.request.wrong, beyond)
         self._call("wait_for_save")
         call("TransferGate.perform", self.gate.tick)
         result = self._report(set(plan.finished))
@@ -154,8 +161,10 @@ class Rank:
 
     def _attended_ranges(self, part: Work) -> list[range]:
         """What the step's queries read from before the step."""
+        # Where drafts went beyond the stop token there is nobody whose bytes could be expected.
+        start = min(part.start, len(part.request.prefix))
         ranges = [
-            range(num_unread_tokens(group, part.start), part.start) for group in self.layout.groups
+            range(num_unread_tokens(group, start), start) for group in self.layout.groups
         ]
         for position, tokens in enumerate(ranges):
             group = self.layout.groups[position]

@@ -10,10 +10,20 @@ from typing import Any
 from kvconform.engine.allocator import Allocator
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.effort import METER
-from kvconform.engine.events import Admitted, Answered, Broke, Computed, Ended, Event, Happened
+from kvconform.engine.events import (
+    Admitted,
+    Answered,
+    Broke,
+    Computed,
+    Confirmed,
+    Drafted,
+    Ended,
+    Event,
+    Happened,
+)
 from kvconform.engine.origins import Origins
 from kvconform.engine.rank import Plan, Work, rows_of
-from kvconform.engine.requests import LiveRequest
+from kvconform.engine.requests import LiveRequest, Sample
 from kvconform.ports import (
     NULL_BLOCK,
     Layout,
@@ -33,7 +43,7 @@ class _Draft:
     scheduled: list[ScheduledRequest] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
     preempted: list[str] = field(default_factory=list)
-    samples: list[tuple[LiveRequest, int]] = field(default_factory=list)
+    samples: list[tuple[LiveRequest, int, Sample]] = field(default_factory=list)
 
 
 class Scheduler:
@@ -126,11 +136,14 @@ class Scheduler:
 
     def _continue(self, request: LiveRequest, draft: _Draft) -> None:
         known = request.num_tokens + request.in_flight
-        count = min(known - request.num_computed_tokens, draft.budget)
+        drafts = self.layout.spec_tokens if request.proposes else 0
+        count = min(known - request.num_computed_tokens + drafts, draft.budget)
         if count <= 0:
             return
-        self.allocator.slide(request.request_id, request.num_computed_tokens)
-        total = request.num_computed_tokens + count
+        # Drafts in flight may all be wrong: then the next query reads from there.
+        self.allocator.slide(request.request_id, request.num_computed_tokens - request.drafts_in_flight)
+        # Room for the next step's drafts too, which the draft model writes in this one.
+        total = request.num_computed_tokens + count + self.layout.spec_tokens
         appended = self.allocator.grow(request.request_id, total)
         while appended is None:
             victim = self.running[-1]
@@ -162,8 +175,7 @@ class Scheduler:
     def _preempt(self, victim: LiveRequest, draft: _Draft) -> None:
         self.running.remove(victim)
         self.allocator.free(victim.request_id)
-        victim.num_computed_tokens = 0
-        victim.in_flight = 0
+        victim.start_over()
         victim.status = RequestStatus.WAITING
         self._epochs[victim.request_id] = self._epoch(victim) + 1
         self._interrupted.add(victim.request_id)
@@ -293,47 +305,71 @@ class Scheduler:
         *,
         synchronous_boundary: int = 0,
     ) -> None:
-        start, end = request.num_computed_tokens, request.num_computed_tokens + count
+        scheduled = request.num_computed_tokens
+        known = request.num_tokens + request.in_flight
+        drafts = max(0, scheduled + count - known)
         resumed = request.was_scheduled and request.request_id in self._interrupted
         self._interrupted.discard(request.request_id)
         draft.scheduled.append(
             ScheduledRequest(
                 request=request,
                 table=self.allocator.holding(request.request_id).table(),
-                num_computed_tokens=start,
+                num_computed_tokens=scheduled,
                 num_scheduled_tokens=count,
                 appended=appended,
                 is_new=not request.was_scheduled,
                 is_resumed=resumed,
+                num_draft_tokens=drafts,
             )
         )
         request.was_scheduled = True
         draft.budget -= count
         holding = self.allocator.holding(request.request_id)
+        sample = request.draw(drafts)
+        start = request.device_tokens
+        # Nothing is right beyond the stop token, whatever was guessed there.
+        end = max(start, min(start + count - sample.rejected, len(request.prefix)))
         draft.work.append(
             Work(
                 request=request,
                 start=start,
                 end=end,
                 rows=rows_of(self.allocator, request.request_id),
+                wrong_end=start + count,
                 synchronous_boundary=synchronous_boundary,
                 replays=start < holding.num_local_tokens + holding.num_external_tokens,
             )
         )
-        self._record(Computed(step=self.number, request=request.request_id, start=start, end=end))
+        if end > start:
+            self._record(Computed(step=self.number, request=request.request_id, start=start, end=end))
+        if self.layout.spec_tokens:
+            self._record_drafts(request, range(start, start + count), drafts, end)
         self.origins.computed(request.prefix, range(start, end))
-        if end >= request.num_tokens + request.in_flight:
-            request.in_flight += 1
-            draft.samples.append((request, self._epoch(request)))
-        request.num_computed_tokens = end
+        request.num_computed_tokens = scheduled + count
+        if scheduled + count >= known:
+            request.launched(sample)
+            draft.samples.append((request, self._epoch(request), sample))
+
+    def _record_drafts(self, request: LiveRequest, computed: range, drafts: int, right: int) -> None:
+        name = request.request_id
+        if drafts:
+            first = computed.stop - drafts
+            event = Drafted(
+                step=self.number, request=name, start=first, right=max(first, right), end=computed.stop
+            )
+            self._record(event)
+        tokens = min(request.num_tokens, right)
+        kept_at = request.num_computed_tokens - request.drafts_in_flight
+        self._record(Confirmed(step=self.number, request=name, tokens=tokens, kept_at=kept_at))
 
     def receive_tokens(self, plan: Plan) -> None:
         """The results of a step arrive: tokens are appended, requests end."""
-        for request, epoch in plan.samples:
+        for request, epoch, sample in plan.samples:
             if request.ended or epoch != self._epoch(request):
                 continue
-            request.in_flight -= 1
-            if request.append_output():
+            request.landed(sample)
+            # What was sampled after the stop token is thrown away.
+            if any(request.append_output() for _ in range(1 + sample.accepted)):
                 self.end(request, RequestStatus.FINISHED)
 
     def abort(self, request: LiveRequest) -> None:

@@ -120,6 +120,10 @@ class Layout:
 
     ``host_chunks`` is the room for chunks in host memory: so many of the largest group's, of
     the wished size, on each rank; None leaves it to the connector.  `host_bytes` says it in bytes.
+
+    ``spec_tokens`` is the number of draft tokens that a decode step computes beyond the last
+    sampled one; 0 without speculative decoding.  Tables may be longer than the known tokens by
+    the blocks that drafts take.
     """
 
     groups: tuple[Group, ...]
@@ -133,6 +137,7 @@ class Layout:
     prompt_only: bool = False
     retention_interval: int | None = None
     host_chunks: int | None = None
+    spec_tokens: int = 0
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -164,6 +169,8 @@ class Layout:
         for what in ("hash_block", "blocks_per_chunk", "max_batched_tokens", "world"):
             if getattr(self, what) < 1:
                 raise LayoutError(f"{what} is {getattr(self, what)}, must be >= 1")
+        if self.spec_tokens < 0:
+            raise LayoutError(f"spec_tokens is {self.spec_tokens}, must be >= 0 draft tokens a step")
         if self.retention_interval is not None and self.retention_interval < 0:
             raise LayoutError(
                 f"retention_interval is {self.retention_interval}, must be >= 0 tokens, or none"

@@ -9,6 +9,7 @@ from kvconform.engine.events import Reported
 from kvconform.engine.faults import CopyFault, How
 from kvconform.ports import Capability, Direction, KvconformError, RequestSpec
 from kvconform.stage import residence
+from kvconform.stage.drafts import OF_DRAFTS, judge_drafts
 from kvconform.stage.errors import NotApplicableError
 from kvconform.stage.holds import HoldSteps
 from kvconform.stage.life import LifeJudge, Sharers
@@ -49,6 +50,8 @@ class TraceSteps(HoldSteps):
         if check == "hit-on-every-rank" and self.layout.world == 1:
             return False
         if check in residence.CHECKS and not residence.has_budget(self.layout):
+            return False
+        if check in OF_DRAFTS and not self.layout.spec_tokens:
             return False
         return super()._arises(check)
 
@@ -130,7 +133,8 @@ class TraceSteps(HoldSteps):
         )
 
     def _blocks_of_one(self, spec: RequestSpec) -> int:
-        tokens = len(spec.prompt) + len(spec.output)
+        # Drafts take room beyond the answer: of two steps that end after it, and of the next one.
+        tokens = len(spec.prompt) + len(spec.output) + 3 * self.layout.spec_tokens
         return 1 + sum(-(-tokens // group.block_size) for group in self.layout.groups)
 
     def _must_fit(self, spec: RequestSpec) -> None:
@@ -271,6 +275,7 @@ class TraceSteps(HoldSteps):
         self.best_hits = traffic.best
         traffic.judge_hits(self._events, self.given["hits"])
         self._judge_life()
+        judge_drafts(self.judge, self._requests, frozenset(self._rests), self._events)
         if not self.dead:
             traffic.drop_idle_checks(self._events, self.given["hits"])
 

@@ -74,6 +74,7 @@ def _submit(stage: TraceSteps, what: Mapping[str, Any]) -> None:
             prompt=shared + own[len(shared) :],
             output=answer_tokens(what.get("output_tokens", 1)),
             partition=read_partition(what),
+            accepted=tuple(what.get("accepted", ())),
         ),
         reuse=what.get("reuse", False),
     )

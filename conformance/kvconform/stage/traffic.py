@@ -22,6 +22,7 @@ from kvconform.engine.events import (
 from kvconform.ports import Capability, RequestSpec
 from kvconform.stage import faults, residence, told
 from kvconform.stage.beside import Beside
+from kvconform.stage.drafts import OF_DRAFTS
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
@@ -211,7 +212,8 @@ class Traffic:
         idle |= {name for name in (*_IF_KNOWN, *told.CHECKS) if not tally.has_seen(name)}
         if not hits:
             idle |= {faults.AFTER_FAILURE, faults.AFTER_RESET}
-            idle |= {name for name in residence.CHECKS if not tally.has_seen(name)}
+            only_seen = (*residence.CHECKS, *OF_DRAFTS)
+            idle |= {name for name in only_seen if not tally.has_seen(name)}
         for name in idle:
             tally.drop(name)
 

@@ -17,6 +17,7 @@ from kvconform_reference.mutants.isolation import ISOLATION
 from kvconform_reference.mutants.life import LIFE
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
 from kvconform_reference.mutants.resets import RESETS
+from kvconform_reference.mutants.speculation import SPECULATION
 from kvconform_reference.mutants.timing import TIMING
 
 MUTANTS: dict[str, Mutant] = {
@@ -34,6 +35,7 @@ MUTANTS: dict[str, Mutant] = {
         RESETS,
         CAPACITY,
         EFFORT,
+        SPECULATION,
         IMPOSTORS,
     )
     for mutant in family

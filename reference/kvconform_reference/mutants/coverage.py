@@ -51,10 +51,11 @@ class _BareMask(StoreMask):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _NoTail(GroupDemand):
+class NoTail(GroupDemand):
     """Draft groups are looked up like all others."""
 
     def tail(self, boundary: int) -> None:
+        """Nothing beyond the boundary is asked for."""
         del boundary
 
 
@@ -101,7 +102,7 @@ class _SeedUndone(_Remade):
 
 
 class _EagleIgnored(_Remade):
-    kind = _NoTail
+    kind = NoTail
 
 
 class _RetentionIgnored(ReferenceConnector):
