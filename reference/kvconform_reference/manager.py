@@ -133,7 +133,7 @@ class ChunkManager:
         """Remove chunks that could not be read, unless they are forgotten already."""
         for chunk in chunks:
             if not chunk.forgotten:
-                self._remove(chunk)
+                self._evict(chunk)
 
     def drop(self, key: OffloadKey) -> None:
         """Remove a chunk, whatever its state; its slot is free once nobody uses it."""

@@ -182,7 +182,7 @@ class Engine:
             return
         if self._names is None:
             sizes = (self.chunk_tokens(group) for group in range(len(self.layout.groups)))
-            self._names = ChunkNames(self._requests, [size // self.layout.hash_block for size in sizes])
+            self._names = ChunkNames(self._requests, self.layout, list(sizes))
         told = self.scheduler.call("take_events")
         self.events.extend(self._names.told(told, self.scheduler.number))
 

@@ -206,19 +206,19 @@ class Computed(Event):
 class Told(Event):
     """The connector told that chunks are ``stored``, ``removed``, or all ``cleared``.
 
-    ``chunks`` are (group, a request that has the chunk, chunk index); of a key that no request
-    has, the request is empty.
+    ``chunks`` are (group, a request that has the chunk, chunk index, what its last block holds on
+    each rank, as `RankMemory.content` tells it); of a key that no request has, the request is empty.
     """
 
     kind: str
-    chunks: tuple[tuple[int, str, int], ...] = ()
+    chunks: tuple[tuple[int, str, int, tuple[int, ...]], ...] = ()
 
     def __str__(self) -> str:
         if self.kind == "cleared":
             return f"step {self.step}: tells that all chunks are cleared"
         names = [
             f"chunk {chunk} of {request} in group {group}" if request else f"an unknown key of group {group}"
-            for group, request, chunk in self.chunks
+            for group, request, chunk, _ in self.chunks
         ]
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""  # noqa: PLR2004
         return f"step {self.step}: tells that {', '.join(names[:6])}{more}: {self.kind}"

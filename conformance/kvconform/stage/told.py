@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvconform.contract.oracle import Chunk, Supply
@@ -41,18 +41,17 @@ class Telling:
             self._told.clear()
             self._forget(self._copied, event.step)
             return
-        for group, request, chunk in event.chunks:
+        for group, request, chunk, contents in event.chunks:
             name = f"chunk {chunk} of {request!r} in group {group}"
             if not request:
                 self._wrong(event, "the key of a chunk of some request", f"a key of group {group} that no request has")
                 continue
-            contents = self._contents(request, (group, chunk))
             if event.kind == "stored":
                 self._stored(event, name, contents)
             else:
                 self._removed(event, name, contents)
 
-    def _stored(self, event: Told, name: str, contents: list[int]) -> None:
+    def _stored(self, event: Told, name: str, contents: Sequence[int]) -> None:
         self.judge.tally.saw("events-in-order")
         if contents[0] in self._told:
             self._wrong(event, "no second event of a chunk that is there", f"{name} is told stored once more")
@@ -65,13 +64,13 @@ class Telling:
             )
         self._told.add(contents[0])
 
-    def _removed(self, event: Told, name: str, contents: list[int]) -> None:
+    def _removed(self, event: Told, name: str, contents: Sequence[int]) -> None:
         if contents[0] not in self._told:
             self._wrong(event, "only what was told stored is told removed", f"{name} is told removed")
         self._told.discard(contents[0])
         self._forget(contents, event.step)
 
-    def _forget(self, contents: list[int] | dict[int, int], step: int) -> None:
+    def _forget(self, contents: Iterable[int], step: int) -> None:
         """Copies before this step are of no use any more; one of this step may be a new store."""
         for content in list(contents):
             if self._copied.get(content, step) < step:

@@ -63,6 +63,8 @@ class Traffic:
     _certain: bool = True
     _lives: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """How often each name has come so far."""
+    _present: dict[str, RequestSpec] = field(default_factory=dict)
+    """The request that each name stands for by now."""
     _past: dict[str, int] = field(default_factory=dict)
     """The same before a reset."""
     best: dict[str, int] = field(default_factory=dict)
@@ -75,7 +77,7 @@ class Traffic:
         load_errors = faults.LoadErrorBooks(judge=self.judge)
         resets = faults.Resets(rests=self.rests, past=self._past)
         stored = StoredChunks(oracle=self.judge.oracle)
-        beside = Beside.of(self.judge, self.requests, stored, self.rests)
+        beside = Beside.of(self.judge, self._present, stored, self.rests)
         drops = list(self.drops)
         found_in = 0
         for at, event in enumerate(events):
@@ -84,15 +86,17 @@ class Traffic:
                 stored.drop(dropped.spec, dropped.group, dropped.chunks)
                 beside.drop(dropped.spec, dropped.group, dropped.chunks)
                 self._certain &= dropped.at_rest
+            if isinstance(event, Submitted):
+                self._lives[event.request] += 1
+                self._present[event.request] = self.requests[self._now(event.request)]
             load_errors.take(event)
             beside.take(at, event, first=isinstance(event, Answered) and found_in != event.step)
             if isinstance(event, Submitted):
-                self._lives[event.request] += 1
                 resets.entered(event)
             elif isinstance(event, Copied):
                 stored.take(event)
             elif isinstance(event, CopyFailed):
-                stored.fail(event, {name: self.requests[self._now(name)] for name in self._lives})
+                stored.fail(event, self._present)
             elif isinstance(event, Reset):
                 stored.reset(event)
                 resets.reset(event, self._computed)
