@@ -17,6 +17,9 @@ LOAD_CAP = "load-cap[cap.{cap}-local.{local}-chunk.1-keep.0-sched.sync]"
 STORE_CAP = "store-cap[cap.{cap}-chunk.1-keep.0-budget.8192-sched.sync]"
 ADAPTERS = "adapters[chunk.1-owner.{owner}-other.{other}-sched.sync]"
 IMAGES = "images[chunk.1-owner.{owner}-other.{other}-sched.sync]"
+CLAMPED = (
+    "clamped[state.16-full.{full}-chunk.1-states.n6-fulls.n{n}-swas.n12-lost.{lost}-at.{at}-is.missing]"
+)
 
 KILLERS = {
     "seed-undone": LEFT.format(256, 3840),
@@ -61,6 +64,12 @@ KILLERS = {
     "image-place-ignored": IMAGES.format(owner="a.at.22", other="a.at.23"),
     "later-images-separate": IMAGES.format(owner="a.at.22", other="b.at.22"),
     "embeddings-ignored": "embeddings[chunk.1-owner.a-other.b-sched.sync]",
+    "state-before": CLAMPED.format(full=16, n=6, lost="mamba", at="c2"),
+    "state-not-clamped": CLAMPED.format(full=16, n=6, lost="full", at="c2"),
+    "states-as-full": "states-skipped[shared.70-budget.8192-chunk.1-sched.sync]",
+    "states-as-window": CLAMPED.format(full=24, n=4, lost="full", at="c3"),
+    "state-of-last-token": "whole-prompt-states[prompt.96-full.8-chunk.1-sched.sync]",
+    "skipped-state-trusted": "states-skipped[shared.70-budget.48-chunk.2-sched.sync]",
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

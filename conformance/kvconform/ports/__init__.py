@@ -16,7 +16,7 @@ from kvconform.ports.errors import (
     LayoutError,
     UnsupportedLayoutError,
 )
-from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling
+from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling, Storage
 from kvconform.ports.partition import PLAIN, Image, Lora, Partition
 from kvconform.ports.request import (
     NULL_BLOCK,
@@ -60,6 +60,7 @@ __all__ = [
     "Setting",
     "Step",
     "StepResult",
+    "Storage",
     "TransferGate",
     "TransferJob",
     "UnsupportedLayoutError",

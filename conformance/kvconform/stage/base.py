@@ -150,6 +150,8 @@ class StageBase:
         """Whether a check can come up at all, from the case alone."""
         if check == "draft-tail-dropped":
             return any(group.eagle for group in self.layout.groups)
+        if check == "state-at-boundary":
+            return self.layout.has_states
         return True
 
     def _need(self, capability: Capability) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kvconform.contract.oracle import Chunk, Oracle, Supply
 from kvconform.engine.events import Copied
 from kvconform.engine.pattern import Lane, prefix_of
-from kvconform.ports import Direction, RequestSpec
+from kvconform.ports import Direction, GroupKind, RequestSpec
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,8 +25,12 @@ class StoredChunks:
     _loose: set[int] = field(default_factory=set)
     """Contents of blocks that were copied without the last one of their chunk."""
 
-    def take(self, event: Copied) -> None:
-        """Take in what rank 0 was seen to store: the other ranks have no other chunks."""
+    def take(self, event: Copied, computed: Iterable[tuple[RequestSpec, int]] = ()) -> None:
+        """Take in what rank 0 was seen to store: the other ranks have no other chunks.
+
+        A chunk of a recurrent group may lack its last state.  ``computed`` are the requests whose
+        chunk it can be, with their computed tokens.
+        """
         if event.direction is not Direction.STORE or event.rank != 0:
             return
         layout = self.oracle.layout
@@ -41,8 +45,22 @@ class StoredChunks:
             blocks[index] = content
             if (index + 1) * size == self.oracle.tokens_of(chunk).stop:
                 self._blocks[content] = frozenset(waiting.pop(chunk))
-        for blocks in waiting.values():
-            self._loose.update(blocks.values())
+        for chunk, blocks in waiting.items():
+            if layout.groups[chunk[0]].kind is GroupKind.RECURRENT:
+                self._take_states(chunk, blocks, computed)
+            else:
+                self._loose.update(blocks.values())
+
+    def _take_states(
+        self, chunk: Chunk, blocks: dict[int, int], computed: Iterable[tuple[RequestSpec, int]]
+    ) -> None:
+        """States of a chunk without its last one: the chunk is known by whose states they are."""
+        for spec, tokens in computed:
+            if self.oracle.tokens_of(chunk).stop > tokens:
+                continue
+            contents = self._contents(spec, chunk)
+            if all(contents[index] == content for index, content in blocks.items()):
+                self._blocks.setdefault(contents[max(contents)], frozenset(blocks))
 
     def supply(self, spec: RequestSpec, num_tokens: int) -> Supply:
         """What of it lies on the first ``num_tokens`` tokens of a request, all of it ready."""

@@ -12,7 +12,9 @@ from kvconform.ports import Capability, RequestSpec
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
-_OF_HITS = frozenset({"hit-is-covered", "load-is-async", "draft-tail-dropped"})
+_OF_HITS = frozenset(
+    {"hit-is-covered", "load-is-async", "draft-tail-dropped", "state-at-boundary"}
+)
 """Checks that arise with the first hit."""
 
 _IF_KNOWN = frozenset({"hit-is-best", "never-shared", "load-is-exact"})
@@ -61,7 +63,7 @@ class Traffic:
                 stored.drop(dropped.spec, dropped.group, dropped.chunks)
                 self._certain &= dropped.at_rest
             if isinstance(event, Copied):
-                stored.take(event)
+                stored.take(event, self._whole_so_far())
             elif isinstance(event, Computed):
                 self._computed[event.request] = max(self._computed[event.request], event.end)
             elif isinstance(event, Answered):
@@ -69,6 +71,12 @@ class Traffic:
                     self._load(events[at:], event)
                 self._sharing(event)
                 found_in = event.step if event.tokens else found_in
+
+    def _whole_so_far(self) -> list[tuple[RequestSpec, int]]:
+        """Requests that were computed, with how many tokens of each."""
+        if not self.judge.oracle.layout.has_states:
+            return []
+        return [(self.requests[name], tokens) for name, tokens in self._computed.items()]
 
     def _answer(self, answer: Answered, stored: StoredChunks, *, at_rest: bool) -> bool:
         """Judge one verdict; whether all that it depends on was known."""

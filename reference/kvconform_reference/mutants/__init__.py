@@ -12,11 +12,22 @@ from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
+from kvconform_reference.mutants.recurrent import RECURRENT
 from kvconform_reference.mutants.timing import TIMING
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant
-    for family in (COVERAGE, TIMING, LIFECYCLE, COST, CAPS, INTEGRITY, ISOLATION, IMPOSTORS)
+    for family in (
+        COVERAGE,
+        TIMING,
+        LIFECYCLE,
+        COST,
+        CAPS,
+        INTEGRITY,
+        ISOLATION,
+        RECURRENT,
+        IMPOSTORS,
+    )
     for mutant in family
 }
 

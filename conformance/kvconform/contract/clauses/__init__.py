@@ -7,6 +7,7 @@ from kvconform.contract.clauses import (
     isolation,
     lifecycle,
     readiness,
+    recurrent,
     speculation,
     termination,
 )
@@ -21,6 +22,7 @@ _FAMILIES = (
     isolation,
     caps,
     speculation,
+    recurrent,
 )
 
 CLAUSES: dict[str, Clause] = {clause.id: clause for family in _FAMILIES for clause in family.CLAUSES}
