@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvconform.engine.events import Copied, Event
+from kvconform.engine.events import Copied, Event, Strayed
 from kvconform.engine.memory import RankMemory
+from kvconform.engine.watch import WriteWatch, check_ids
 from kvconform.ports import Direction, Layout, TransferJob
 from kvconform_vllm.observation import Observer, rows_of
 
@@ -22,11 +23,16 @@ class CopyWatch:
         self._observer = observer
         self._record = record
 
-    def of_rank(self, rank: int, memory: RankMemory) -> Callable[[TransferJob], None]:
-        """What a rank's gate tells its copies to."""
+    def of_rank(
+        self, rank: int, memory: RankMemory, watch: WriteWatch
+    ) -> Callable[[TransferJob], None]:
+        """What a rank's gate tells its copies to; loads are watched while they write."""
 
         def observe(job: TransferJob) -> None:
             store = job.direction is Direction.STORE
+            check_ids(job, self._layout)
+            if not store:
+                watch.begin()
             name = self._source if store else self._destination
             blocks = tuple(name(memory, group, block) for group, block in job.blocks)
             contents = tuple(
@@ -42,10 +48,19 @@ class CopyWatch:
                     job=job.job_id,
                     blocks=blocks,
                     contents=contents,
+                    block_ids=job.blocks,
                 )
             )
 
         return observe
+
+    def watch(self, memory: RankMemory) -> WriteWatch:
+        """What tells of writes to one rank's memory that no load is for."""
+
+        def tell(where: str) -> None:
+            self._record(Strayed(step=self._observer.number, where=where))
+
+        return WriteWatch(memory, tell)
 
     def _source(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
         """The block index that a block's bytes name; group -1 asks them for their group too."""

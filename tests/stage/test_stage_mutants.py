@@ -20,6 +20,8 @@ IMAGES = "images[chunk.1-owner.{owner}-other.{other}-sched.sync]"
 CLAMPED = (
     "clamped[state.16-full.{full}-chunk.1-states.n6-fulls.n{n}-swas.n12-lost.{lost}-at.{at}-is.missing]"
 )
+PAGES = "pages[slot.{slot}-scale.{scale}-pad.{pad}-mem.{mem}-chunk.{chunk}-world.{world}]"
+UNSEEN = "unseen[other.recurrent-win.0-budget.8192-chunk.1-world.1-sched.sync]"
 
 KILLERS = {
     "seed-undone": LEFT.format(256, 3840),
@@ -70,6 +72,21 @@ KILLERS = {
     "states-as-window": CLAMPED.format(full=24, n=4, lost="full", at="c3"),
     "state-of-last-token": "whole-prompt-states[prompt.96-full.8-chunk.1-sched.sync]",
     "skipped-state-trusted": "states-skipped[shared.70-budget.48-chunk.2-sched.sync]",
+    "first-width-for-all": "layout-mla-indexer[mem.separate-chunk.1-sched.sync]",
+    "scales-forgotten": PAGES.format(slot=16, scale=4, pad=0, mem="strided", chunk=1, world=2),
+    "odd-bytes-lost": PAGES.format(slot=17, scale=0, pad=0, mem="strided", chunk=3, world=2),
+    "strides-ignored": PAGES.format(slot=16, scale=0, pad=0, mem="packed", chunk=2, world=1),
+    "writes-past-page": PAGES.format(slot=16, scale=4, pad=0, mem="strided", chunk=1, world=2),
+    "null-block-filled": "cold-consumer[keep.0-sched.sync]",
+    "null-block-stored": "part-written[win.8-keep.0-budget.4-sched.sync-lost.c4]",
+    "block-twice": "cold-consumer[keep.0-sched.sync]",
+    "delays-misses": UNSEEN,
+    "serialises-misses": UNSEEN,
+    "asserts-later": "cold-consumer[keep.0-sched.sync]",
+    "odd-group-first": (
+        "block-sizes[k1.sliding-k2.full-k3.full-w1.9-w2.0-w3.0-b1.8-b2.8-b3.8"
+        "-chunk.2-budget.48-sched.sync]"
+    ),
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

@@ -12,6 +12,7 @@ from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.requests import LiveRequest
 from kvconform.engine.transfers import Gate
+from kvconform.engine.watch import WriteWatch
 from kvconform.ports import NULL_BLOCK, Layout, StepResult, WorkerSide
 
 
@@ -54,14 +55,30 @@ ReadSink = Callable[[LiveRequest, int, Difference | None], None]
 class Rank:
     """Runs steps on one rank's memory."""
 
-    def __init__(self, layout: Layout, memory: RankMemory, worker: WorkerSide, gate: Gate) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        memory: RankMemory,
+        worker: WorkerSide,
+        gate: Gate,
+        watch: WriteWatch,
+    ) -> None:
         self.layout = layout
         self.memory = memory
         self.gate = gate
         self._worker = worker
+        self._watch = watch
 
-    def run(self, plan: Plan, on_load: ReadSink, on_read: ReadSink) -> StepResult:
+    def run(
+        self,
+        plan: Plan,
+        on_load: ReadSink,
+        on_read: ReadSink,
+        destinations: frozenset[tuple[int, int]] = frozenset(),
+    ) -> StepResult:
         """One step, in the order that the device sees it; returns the rank's report.
+
+        Loads may fill ``destinations``, which are (group, block id), and nothing else.
 
         Stores of the last step may be flushed in ``handle_preemptions``; only after it are the
         blocks that changed their owner overwritten.
@@ -70,7 +87,11 @@ class Rank:
         self._call("handle_preemptions", meta)
         self.memory.poison(plan.taken)
         self._call("bind_connector_metadata", meta)
+        if destinations:
+            self._watch.begin()
         self._call("start_load_kv")
+        if destinations:
+            self._watch.end(destinations)
         for part in plan.work:
             if part.synchronous_boundary:
                 on_load(part.request, *self.retained(part.request, part.rows, part.synchronous_boundary))

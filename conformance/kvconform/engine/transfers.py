@@ -20,11 +20,17 @@ class Gate:
     """The transfer gate of one rank: a copy completes at the clock tick after its submission.
 
     A held direction completes when it is released, or when the worker waits for it.
-    ``on_copy`` is called just before a copy is performed, while its source is what it reads.
+    ``on_copy`` is called just before a copy is performed, while its source is what it reads, and
+    ``after_copy`` just after it.
     """
 
-    def __init__(self, on_copy: Callable[[TransferJob], None]) -> None:
+    def __init__(
+        self,
+        on_copy: Callable[[TransferJob], None],
+        after_copy: Callable[[TransferJob], None] = lambda _: None,
+    ) -> None:
         self._on_copy = on_copy
+        self._after_copy = after_copy
         self._waiting: list[_Copy] = []
         self._done: list[tuple[int, bool]] = []
         self.held: set[Direction] = set()
@@ -60,6 +66,7 @@ class Gate:
         for copy in ready:
             self._on_copy(copy.job)
             copy.perform()
+            self._after_copy(copy.job)
             self.performed += 1
             self._done.append((copy.job.job_id, True))
 

@@ -11,6 +11,7 @@ from kvconform.engine.events import Answered, Broke, Copied, Ended, Event, Loade
 from kvconform.ports import Capability, Direction, GroupKind
 from kvconform.stage.states import judge_end, judge_state
 from kvconform.stage.tally import Tally
+from kvconform.stage.writes import judge_jobs, judge_writes
 
 Blocks = dict[str, list[int]]
 """Block indices by group name, sorted."""
@@ -209,6 +210,8 @@ class Judge:
         for event in events:
             if isinstance(event, Broke):
                 self.tally.wrong("no-exception", "no exception", event.text, f"in {event.method}", event=event)
+        judge_writes(self.tally, events)
+        judge_jobs(self.tally, events)
         self.tally.open("every-request-ends")
         if not dead:
             self._ends(events, at_rest=at_rest)

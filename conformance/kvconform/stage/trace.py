@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kvconform.engine.nothing import NoConnector
 from kvconform.ports import Capability, KvconformError, RequestSpec
+from kvconform.stage.errors import NotApplicableError
 from kvconform.stage.holds import HoldSteps
+from kvconform.stage.neutrality import judge_neutrality
 from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
 from kvconform.stage.traffic import Dropped, Traffic
 
@@ -23,6 +26,8 @@ class TraceSteps(HoldSteps):
         self._rests: set[int] = set()
         """Steps before which nothing was left to do."""
         self._drops: list[Dropped] = []
+        self._played = 0
+        """Events of the case before the one that happens."""
         self.best_hits: Mapping[str, int] = {}
         """The longest right hit of each request that asked when all was known, in tokens."""
 
@@ -51,13 +56,29 @@ class TraceSteps(HoldSteps):
         self._owe("judge_traffic")
         if self.given["hits"]:
             self._need_chunks_as_wished()
-        for event in self.given["events"]:
+        for at, event in enumerate(self.given["events"]):
             if self.dead:
                 break
+            self._played = at
             happen(self, event)
         if not self.dead:
             self.bench.release()
         self.settle()
+
+    def compare_with_none(self) -> None:
+        """Play the events so far without a connector, and compare what requests computed.
+
+        Raises `NotApplicableError` on an engine that cannot run without one.
+        """
+        if self._own_engine:
+            raise NotApplicableError("n/a: this engine is not run without a connector here")
+        alone = type(self)(self.case, factory=NoConnector)
+        for event in self.given["events"][: self._played]:
+            if event != "neutral":
+                happen(alone, event)
+        may_wait = Capability.LONGEST_HIT not in self.oracle.claims
+        judge_neutrality(self.tally, self.events, alone.events, may_wait=may_wait)
+        alone.bench.close()
 
     def enter(self, spec: RequestSpec) -> None:
         """A request enters the queue."""

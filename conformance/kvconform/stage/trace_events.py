@@ -22,7 +22,9 @@ Kind = Callable[["TraceSteps", Any], None]
 KINDS: dict[str, Kind] = {}
 """Every kind of event by its name."""
 
-ARISES_WITH: dict[str, frozenset[str]] = {}
+ARISES_WITH: dict[str, frozenset[str]] = {
+    "neutral-without-hits": frozenset({"neutral"}),
+}
 """Checks that come up only in traces with one of these kinds of event, whatever the connector does."""
 
 
@@ -97,3 +99,9 @@ def _release(stage: TraceSteps, what: None) -> None:
 @_kind
 def _drop(stage: TraceSteps, what: Mapping[str, Any]) -> None:
     stage.drop(what["of"], what["group"], what["index"])
+
+
+@_kind
+def _neutral(stage: TraceSteps, what: None) -> None:
+    del what
+    stage.compare_with_none()

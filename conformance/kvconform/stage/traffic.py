@@ -155,9 +155,11 @@ class Traffic:
         admitted = any(isinstance(e, Admitted) for e in events)
         loads = [e for e in events if isinstance(e, Loaded)]
         if (not hits and not admitted) or (loads and not any(e.slots for e in loads)):
-            idle.add("bytes-after-load")
+            idle |= {"bytes-after-load", "writes-only-loads"}
         if Capability.TRANSFER_CONTROL not in self.judge.oracle.claims:
             idle.add("draft-tail-dropped")
+        if not any(isinstance(e, Copied) for e in events):
+            idle.add("job-blocks")
         if not any(isinstance(e, Read) for e in events):
             idle.add("reads-own-bytes")
         idle |= {name for name in _IF_KNOWN if not tally.has_seen(name)}

@@ -12,6 +12,8 @@ from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
+from kvconform_reference.mutants.neutrality import NEUTRALITY
+from kvconform_reference.mutants.pages import PAGES
 from kvconform_reference.mutants.recurrent import RECURRENT
 from kvconform_reference.mutants.timing import TIMING
 
@@ -26,6 +28,8 @@ MUTANTS: dict[str, Mutant] = {
         INTEGRITY,
         ISOLATION,
         RECURRENT,
+        PAGES,
+        NEUTRALITY,
         IMPOSTORS,
     )
     for mutant in family

@@ -6,6 +6,7 @@ from kvconform.contract.clauses import (
     integrity,
     isolation,
     lifecycle,
+    neutrality,
     readiness,
     recurrent,
     speculation,
@@ -23,6 +24,7 @@ _FAMILIES = (
     caps,
     speculation,
     recurrent,
+    neutrality,
 )
 
 CLAUSES: dict[str, Clause] = {clause.id: clause for family in _FAMILIES for clause in family.CLAUSES}
