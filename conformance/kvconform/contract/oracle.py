@@ -126,9 +126,9 @@ class Oracle:
         is all but that token: the last chunk may be whole, and its last token computed again.
         """
         last, step = num_tokens - 1, self.layout.hash_block
-        blocks = range(last // step * step, 0, -step)
+        blocks: Sequence[int] = range(last // step * step, 0, -step)
         if self.layout.has_states:
-            return [boundary for boundary in [last, *blocks] if self.is_legal(boundary, num_tokens)]
+            blocks = [boundary for boundary in blocks if self.is_legal(boundary, num_tokens)]
         return [last, *blocks] if last % step and self.is_legal(last, num_tokens) else blocks
 
     @staticmethod
