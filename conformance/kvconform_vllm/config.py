@@ -25,7 +25,7 @@ from vllm.v1.kv_cache_interface import (
     SlidingWindowSpec,
 )
 
-from kvconform.ports import GroupKind, Layout, Scheduling, UnsupportedLayoutError
+from kvconform.ports import GroupKind, Layout, Scheduling, Storage, UnsupportedLayoutError
 from kvconform_vllm.partition import ENCODER_TOKENS
 from kvconform_vllm.releases import Release
 from kvconform_vllm.speculation import speculative_config
@@ -62,6 +62,17 @@ def with_equal_pages(layout: Layout) -> Layout:
     """
     if any(group.layers_by_rank for group in layout.groups):
         raise UnsupportedLayoutError("this engine gives every rank the same layers")
+    if any(group.kind is GroupKind.RECURRENT for group in layout.groups):
+        raise UnsupportedLayoutError("recurrent groups are not laid out on vLLM's scheduler here")
+    plain = all(
+        not (group.layer_slot_bytes or group.scale_bytes or group.page_padding)
+        for group in layout.groups
+    )
+    if not plain or layout.storage is not Storage.SEPARATE:
+        raise UnsupportedLayoutError(
+            "pages of unequal layers, with scales, padding or strides are not laid out on vLLM's "
+            "scheduler here: all groups lie over each other in equal, plain pages"
+        )
     page = lcm(*(group.block_size for group in layout.groups)) * 16
     groups = (replace(group, slot_bytes=page // group.block_size) for group in layout.groups)
     return replace(layout, groups=tuple(groups))

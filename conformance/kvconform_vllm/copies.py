@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvconform.engine.events import Copied, Event
+from kvconform.engine.events import Copied, Event, Strayed
 from kvconform.engine.faults import CopyDue, CopyFaults, Place
 from kvconform.engine.memory import RankMemory
+from kvconform.engine.watch import WriteWatch, check_ids
 from kvconform.ports import Direction, Layout, TransferJob
 from kvconform_vllm.observation import Observer, rows_of
 
@@ -23,11 +24,16 @@ class CopyWatch:
         self._observer = observer
         self._record = record
 
-    def of_rank(self, rank: int, memory: RankMemory) -> Callable[[TransferJob], None]:
-        """What a rank's gate tells its copies to."""
+    def of_rank(
+        self, rank: int, memory: RankMemory, watch: WriteWatch
+    ) -> Callable[[TransferJob], None]:
+        """What a rank's gate tells its copies to; loads are watched while they write."""
 
         def observe(job: TransferJob) -> None:
             store = job.direction is Direction.STORE
+            check_ids(job, self._layout)
+            if not store:
+                watch.begin()
             name = self._source if store else self._destination
             blocks = tuple(name(memory, group, block) for group, block in job.blocks)
             contents = tuple(
@@ -50,6 +56,7 @@ class CopyWatch:
                     blocks=blocks,
                     contents=contents,
                     strays=tuple(filter(None, strays)),
+                    block_ids=job.blocks,
                 )
             )
 
@@ -82,6 +89,14 @@ class CopyWatch:
             return Place(group=position, index=index, content=memory.content(position, block))
         request, position, index = self._filled(group, block)
         return Place(group=position, index=index, request=request)
+
+    def watch(self, memory: RankMemory) -> WriteWatch:
+        """What tells of writes to one rank's memory that no load is for."""
+
+        def tell(where: str) -> None:
+            self._record(Strayed(step=self._observer.number, where=where))
+
+        return WriteWatch(memory, tell)
 
     def _source(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
         """The block index that a block's bytes name; group -1 asks them for their group too."""

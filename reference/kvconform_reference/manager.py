@@ -31,7 +31,8 @@ class Chunk:
     """One chunk in host memory.
 
     ``first_block`` is the index within the chunk of its first valid block: earlier ones had left
-    the window when it was stored.  ``loads`` counts loads in flight.
+    the window when it was stored.  ``lacking`` are later ones that never held a state.
+    ``loads`` counts loads in flight.
     """
 
     key: OffloadKey
@@ -41,6 +42,7 @@ class Chunk:
     ready: bool = False
     loads: int = 0
     forgotten: bool = False
+    lacking: frozenset[int] = frozenset()
 
 
 class ChunkManager:

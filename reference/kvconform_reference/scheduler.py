@@ -39,14 +39,25 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A complete chunk of a request, with the pool blocks that still hold it."""
+    """A complete chunk of a request: the pool blocks that hold it, and which of its ``size`` blocks they are."""
 
     key: OffloadKey
     chunk: int
     end: int
     """Tokens up to its end."""
-    first_block: int
     blocks: tuple[int, ...]
+    subs: tuple[int, ...]
+    size: int
+
+    @property
+    def first_block(self) -> int:
+        """The first block of the chunk that there is."""
+        return self.subs[0]
+
+    @property
+    def lacking(self) -> frozenset[int]:
+        """Blocks of the chunk behind it that there are not, of so many as it has."""
+        return frozenset(range(self.first_block, self.size)) - set(self.subs)
 
 
 class ReferenceScheduler(SchedulerSide):
@@ -140,13 +151,15 @@ class ReferenceScheduler(SchedulerSide):
         stored = [offer for offer in offers if offer.key in taken]
         if not stored:
             return None
+        for offer in stored:
+            taken[offer.key].lacking = offer.lacking
         parts = []
         for group in sorted({offer.key[1] for offer in stored}):
             rows = [
-                (block, taken[offer.key].slot, offer.first_block + at)
+                (block, taken[offer.key].slot, sub)
                 for offer in stored
                 if offer.key[1] == group
-                for at, block in enumerate(offer.blocks)
+                for block, sub in zip(offer.blocks, offer.subs, strict=True)
             ]
             blocks, slots, subs = zip(*rows, strict=True)
             parts.append(Part(group=group, blocks=blocks, slots=slots, subs=subs))
@@ -178,9 +191,10 @@ class ReferenceScheduler(SchedulerSide):
                     continue
                 row = scheduled.table.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
                 if row:
-                    first = row[0][0] - chunk * per_chunk
-                    key, blocks = self._key(request, group, chunk), tuple(block for _, block in row)
-                    offers.append(Offer(key, chunk, (chunk + 1) * demand.chunk, first, blocks))
+                    key, end = self._key(request, group, chunk), (chunk + 1) * demand.chunk
+                    blocks = tuple(block for _, block in row)
+                    subs = tuple(index - chunk * per_chunk for index, _ in row)
+                    offers.append(Offer(key, chunk, end, blocks, subs, per_chunk))
         return offers
 
     def advance(self, scheduled: ScheduledRequest, offers: Sequence[Offer]) -> None:

@@ -33,6 +33,11 @@ EFFORT = "linear[grow.prompt-chunk.1-win.12-eagle.on-budget.8192-room.all-world.
 EFFORT_FULL = "linear[grow.history-chunk.1-win.12-eagle.off-budget.8192-room.all-world.2-sched.async]"
 EFFORT_STEPS = "linear[grow.prompt-chunk.1-win.12-eagle.off-budget.48-room.128-world.1-sched.async]"
 EFFORT_SENT = "linear[grow.prompt-chunk.4-win.12-eagle.off-budget.48-room.all-world.2-sched.sync]"
+CLAMPED = (
+    "clamped[state.16-full.{full}-chunk.1-states.n6-fulls.n{n}-swas.n12-lost.{lost}-at.{at}-is.missing]"
+)
+PAGES = "pages[slot.{slot}-scale.{scale}-pad.{pad}-mem.{mem}-chunk.{chunk}-world.{world}]"
+UNSEEN = "unseen[other.recurrent-win.0-budget.8192-chunk.1-world.1-sched.sync]"
 
 KILLERS = {
     "seed-undone": LEFT.format(256, 3840),
@@ -141,6 +146,27 @@ KILLERS = {
     "volatile-never-stored": "drafts[spec.1-accept.none-efull.off-eswa.on-keep.0-chunk.2-sched.sync]",
     "draft-tail-kept": SHORT.format(prompt=8, longer=10, swa="on", finds="h0.88"),
     "every-group-is-eagle": SHORT.format(prompt=8, longer=10, swa="off", finds="h8.96"),
+    "state-before": CLAMPED.format(full=16, n=6, lost="mamba", at="c2"),
+    "state-not-clamped": CLAMPED.format(full=16, n=6, lost="full", at="c2"),
+    "states-as-full": "states-skipped[shared.70-budget.8192-chunk.1-sched.sync]",
+    "states-as-window": CLAMPED.format(full=24, n=4, lost="full", at="c3"),
+    "state-of-last-token": "whole-prompt-states[prompt.96-full.8-chunk.1-sched.sync]",
+    "skipped-state-trusted": "states-skipped[shared.70-budget.48-chunk.2-sched.sync]",
+    "first-width-for-all": "layout-mla-indexer[mem.separate-chunk.1-sched.sync]",
+    "scales-forgotten": PAGES.format(slot=16, scale=4, pad=0, mem="strided", chunk=1, world=2),
+    "odd-bytes-lost": PAGES.format(slot=17, scale=0, pad=0, mem="strided", chunk=3, world=2),
+    "strides-ignored": PAGES.format(slot=16, scale=0, pad=0, mem="packed", chunk=2, world=1),
+    "writes-past-page": PAGES.format(slot=16, scale=4, pad=0, mem="strided", chunk=1, world=2),
+    "null-block-filled": "cold-consumer[keep.0-sched.sync]",
+    "null-block-stored": "part-written[win.8-keep.0-budget.4-sched.sync-lost.c4]",
+    "block-twice": "cold-consumer[keep.0-sched.sync]",
+    "delays-misses": UNSEEN,
+    "serialises-misses": UNSEEN,
+    "asserts-later": "cold-consumer[keep.0-sched.sync]",
+    "odd-group-first": (
+        "block-sizes[k1.sliding-k2.full-k3.full-w1.9-w2.0-w3.0-b1.8-b2.8-b3.8"
+        "-chunk.2-budget.48-sched.sync]"
+    ),
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

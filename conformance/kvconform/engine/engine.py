@@ -21,6 +21,7 @@ from kvconform.engine.events import (
     Read,
     Reported,
     Reset,
+    Strayed,
     Submitted,
     skew,
 )
@@ -33,6 +34,7 @@ from kvconform.engine.requests import LiveRequest
 from kvconform.engine.scheduler import Scheduler
 from kvconform.engine.told import ChunkNames
 from kvconform.engine.transfers import Gate, ReportQueue
+from kvconform.engine.watch import WriteWatch, check_ids
 from kvconform.ports import (
     NULL_BLOCK,
     Capability,
@@ -87,8 +89,10 @@ class Engine:
             RankMemory(layout, rank, device, self._owners) for rank in range(layout.world)
         ]
         self._faults = CopyFaults(self._owns, self.events.append)
+        self._watches = [WriteWatch(memory, self._strayed) for memory in self._memories]
         self._gates = [
-            Gate(self._observer(rank), self._failer(rank)) for rank in range(layout.world)
+            Gate(self._observer(rank), self._failer(rank), watch.after_copy)
+            for rank, watch in enumerate(self._watches)
         ]
         setting = Setting(device=device, gates=tuple(self._gates), options=options)
         self._connector: Connector = call("factory", factory, layout, setting)
@@ -106,7 +110,8 @@ class Engine:
             self._memories, self._gates, self._connector.workers, strict=True
         ):
             call("register_kv_caches", worker.register_kv_caches, memory.caches)
-            self._ranks.append(Rank(layout, memory, worker, gate))
+            watch = self._watches[memory.rank]
+            self._ranks.append(Rank(layout, memory, worker, gate, watch))
             self._reports.append(ReportQueue())
         self._late_results: Plan | None = None
         self._loads: dict[str, set[int]] = {}
@@ -158,10 +163,11 @@ class Engine:
         """
         self._take_told()
         plan = self.scheduler.schedule()
+        destinations = self._destinations(plan)
         failed: list[StepResult] = []
         for rank, queue in zip(self._ranks, self._reports, strict=True):
             before = rank.gate.performed
-            result = rank.run(plan, self._loaded, self._on_read)
+            result = rank.run(plan, self._loaded, self._on_read, destinations)
             moved = rank.gate.performed > before
             queue.send(result, news=moved or _has_news(plan, result))
             failed += [result] if result.failed_blocks else []
@@ -185,6 +191,24 @@ class Engine:
             self._names = ChunkNames(self._requests, self.layout, list(sizes))
         told = self.scheduler.call("take_events")
         self.events.extend(self._names.told(told, self.scheduler.number))
+
+    def _destinations(self, plan: Plan) -> frozenset[tuple[int, int]]:
+        """Blocks that loads may fill in this step, as (group, block id)."""
+        names = [*self.scheduler.loading]
+        names += [part.request.request_id for part in plan.work if part.synchronous_boundary]
+        return frozenset(
+            (group, block)
+            for name in names
+            for group, row in enumerate(self._allocator.holding(name).rows)
+            for block in row[
+                self._allocator.holding(name).num_local_tokens
+                // self.layout.groups[group].block_size :
+            ]
+            if block != NULL_BLOCK
+        )
+
+    def _strayed(self, where: str) -> None:
+        self.events.append(Strayed(step=self.scheduler.number, where=where))
 
     def _settle(self, reports: Sequence[StepResult], plan: Plan | None) -> None:
         for report in reports:
@@ -491,6 +515,8 @@ class Engine:
 
     def close(self) -> None:
         """Shut the workers down; what they raise now is no longer judged."""
+        for watch in self._watches:
+            watch.at_end()
         for worker in self._connector.workers:
             try:
                 call("shutdown", optional(worker, WorkerSide, "shutdown"))
@@ -548,6 +574,9 @@ class Engine:
     def _observer(self, rank: int) -> Callable[[TransferJob], None]:
         def observe(job: TransferJob) -> None:
             contents: tuple[int, ...] = ()
+            check_ids(job, self.layout)
+            if job.direction is Direction.LOAD:
+                self._watches[rank].begin()
             strays: tuple[str, ...] = ()
             if job.direction is Direction.STORE:
                 memory = self._memories[rank]
@@ -569,6 +598,7 @@ class Engine:
                     blocks=blocks,
                     contents=contents,
                     strays=strays,
+                    block_ids=job.blocks,
                 )
             )
 

@@ -72,6 +72,7 @@ class Copied(Event):
 
     Of a store, ``contents`` tell whose bytes these blocks hold: see `RankMemory.content`.  In a
     case with drafts ``strays`` names slots that a store read and that hold no request's own tokens.
+    ``block_ids`` are the job's pool blocks, as (group, block id), in the same order.
     """
 
     direction: Direction
@@ -80,6 +81,7 @@ class Copied(Event):
     blocks: tuple[tuple[str, int], ...]
     contents: tuple[int, ...] = ()
     strays: tuple[str, ...] = ()
+    block_ids: tuple[tuple[int, int], ...] = ()
 
     def __str__(self) -> str:
         listed = ", ".join(f"({group}, {index})" for group, index in self.blocks[:12])
@@ -188,6 +190,16 @@ class Read(Event):
     def __str__(self) -> str:
         found = str(self.difference) if self.difference else "right"
         return f"step {self.step}: {self.request} reads {self.slots} slots: {found}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strayed(Event):
+    """Bytes were found changed ``where`` no load was for."""
+
+    where: str
+
+    def __str__(self) -> str:
+        return f"step {self.step}: the connector writes outside of its loads: {self.where}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

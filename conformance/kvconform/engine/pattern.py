@@ -22,6 +22,8 @@ Words = NDArray[np.uint64]
 POISON_BYTE = 0xDB
 _POISON_WORD = np.uint64(int.from_bytes(bytes([POISON_BYTE]) * 8, "little"))
 _MARK = 0xA5
+_MOST_ROWS = 1 << 12
+"""Rows of a recurrent state, which differ by 1 each in their first word."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -83,6 +85,20 @@ class Prefix:
     def content(self, lane: Lane, token: int) -> int:
         """The first word of the slot at position ``token``."""
         return int(self.slots(lane, 2)[token, 0])
+
+    def state(self, lane: Lane, num_tokens: int, num_rows: int, num_words: int) -> Words:
+        """The state of a recurrent layer after ``num_tokens`` tokens: shape (num_rows, num_words).
+
+        Its last row is the slot of the last of these tokens, so that it has the same content.
+        """
+        words = np.empty((num_rows, num_words), dtype=np.uint64)
+        own = self.slots(lane, 2)[num_tokens - 1]
+        with np.errstate(over="ignore"):
+            words[:, 0] = own[0] + np.arange(num_rows - 1, -1, -1, dtype=np.uint64)
+            words[:, 1] = own[1]
+            for more in range(2, num_words):
+                words[:, more] = _mix(words[:, 0] + np.uint64(more) * _GOLDEN)
+        return words
 
     def _make(self, lane: Lane, num_words: int) -> Words:
         words = np.empty((len(self), num_words), dtype=np.uint64)
@@ -168,11 +184,18 @@ class Owners:
 
     def _name_own(self, slot: Words, position: int, lane: Lane) -> str:
         where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
-        for request, prefix in self._prefixes.items():
-            if position < len(prefix):
-                own = prefix.slots(lane, len(slot))[position]
-                if bool((own == slot).all()):
-                    return f"request {request!r}, {where}"
-                if own[0] == slot[0]:
-                    return f"request {request!r}, {where}, damaged"
-        return ""
+        told = (self._told(request, prefix, position, lane, slot) for request, prefix in self._prefixes.items())
+        return next((text for text in told if text), "").format(where)
+
+    @staticmethod
+    def _told(request: str, prefix: Prefix, position: int, lane: Lane, slot: Words) -> str:
+        """Whether a slot is this request's, in words with a gap for its place; "" if it is not."""
+        if position >= len(prefix):
+            return ""
+        own = prefix.slots(lane, len(slot))[position]
+        name = repr(request).replace("{", "{{").replace("}", "}}")
+        if bool((own == slot).all()):
+            return f"request {name}, {{}}"
+        if 0 < int(slot[0]) - int(own[0]) < _MOST_ROWS:
+            return f"request {name}, {{}}, which is a state after {position + 1} tokens"
+        return f"request {name}, {{}}, damaged" if own[0] == slot[0] else ""

@@ -12,6 +12,7 @@ from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.requests import LiveRequest, Sample
 from kvconform.engine.transfers import Gate
+from kvconform.engine.watch import WriteWatch
 from kvconform.ports import NULL_BLOCK, Layout, StepResult, WorkerSide
 
 
@@ -73,16 +74,32 @@ class Rank:
     computed again: what a step reads there meanwhile goes into no answer.
     """
 
-    def __init__(self, layout: Layout, memory: RankMemory, worker: WorkerSide, gate: Gate) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        memory: RankMemory,
+        worker: WorkerSide,
+        gate: Gate,
+        watch: WriteWatch,
+    ) -> None:
         self.layout = layout
         self.memory = memory
         self.gate = gate
         self.failed: set[int] = set()
         self._worker = worker
         self._findings: list[_Finding] = []
+        self._watch = watch
 
-    def run(self, plan: Plan, on_load: ReadSink, on_read: ReadSink) -> StepResult:
+    def run(
+        self,
+        plan: Plan,
+        on_load: ReadSink,
+        on_read: ReadSink,
+        destinations: frozenset[tuple[int, int]] = frozenset(),
+    ) -> StepResult:
         """One step, in the order that the device sees it; returns the rank's report.
+
+        Loads may fill ``destinations``, which are (group, block id), and nothing else.
 
         Stores of the last step may be flushed in ``handle_preemptions``; only after it are the
         blocks that changed their owner overwritten.
@@ -92,7 +109,11 @@ class Rank:
         self.memory.poison(plan.taken)
         self.failed -= plan.taken
         self._call("bind_connector_metadata", meta)
+        if destinations:
+            self._watch.begin()
         self._call("start_load_kv")
+        if destinations:
+            self._watch.end(destinations)
         for part in plan.work:
             if part.synchronous_boundary:
                 self._find(on_load, part, self._retained_ranges(part.synchronous_boundary))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvconform.engine.allocator import Allocator
+from kvconform.engine.allocator import Allocator, cut_at_state
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.effort import METER
 from kvconform.engine.events import (
@@ -138,6 +138,7 @@ class Scheduler:
         known = request.num_tokens + request.in_flight
         drafts = self.layout.spec_tokens if request.proposes else 0
         count = min(known - request.num_computed_tokens + drafts, draft.budget)
+        count = cut_at_state(self.layout, request.num_computed_tokens, count, known)
         if count <= 0:
             return
         # Drafts in flight may all be wrong: then the next query reads from there.
@@ -190,6 +191,9 @@ class Scheduler:
         name = request.request_id
         if name in self._loaded:
             count = min(request.num_tokens - request.num_computed_tokens, draft.budget)
+            count = cut_at_state(self.layout, request.num_computed_tokens, count, request.num_tokens)
+            if count <= 0:
+                return
             appended = self.allocator.grow(name, request.num_computed_tokens + count)
             if appended is None:
                 self._unlock(request, draft)
@@ -205,9 +209,11 @@ class Scheduler:
         asynchronous = external > 0 and is_async
         start = min(boundary, request.num_tokens - 1)
         count = 0 if asynchronous else min(request.num_tokens - start, draft.budget)
+        count = cut_at_state(self.layout, start, count, request.num_tokens)
         total = max(boundary, start + count)
         pinned = {block for row in rows for block in row}
-        if not self.allocator.admit(name, boundary, rows, local, total):
+        runs = count > 0 or asynchronous
+        if not runs or not self.allocator.admit(name, boundary, rows, local, total):
             return
         holding = self.allocator.holding(name)
         request.num_computed_tokens = boundary if asynchronous else start
@@ -273,6 +279,13 @@ class Scheduler:
             step = self.layout.hash_block
             short = boundary == last and request.num_tokens % step == 0
             ends = boundary % step == 0 or short
+            if boundary % self.layout.state_tokens or (self.layout.has_states and boundary > last):
+                raise ConnectorBrokeError(
+                    method,
+                    f"returned {tokens} tokens beyond {local} local ones, expected a boundary that is a "
+                    f"multiple of {self.layout.state_tokens}, where every recurrent group has a state, and "
+                    f"leaves at least the last of the request's {request.num_tokens} tokens",
+                )
             if tokens < 0 or boundary > request.num_tokens or not ends:
                 raise ConnectorBrokeError(
                     method,

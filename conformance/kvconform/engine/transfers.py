@@ -24,14 +24,20 @@ class Gate:
     """The transfer gate of one rank: a copy completes at the clock tick after its submission.
 
     A held direction completes when it is released, or when the worker waits for it.
-    ``on_copy`` is called just before a copy is performed, while its source is what it reads.
-    ``fails`` is asked before that, with the job and what performs it; True says that it has
-    failed, and has done as much as it was to.
+    ``on_copy`` is called just before a copy is performed, while its source is what it reads, and
+    ``after_copy`` just after it.  ``fails`` is asked before, with the job and what performs it; True
+    says that it has failed, and has done as much as it was to.
     """
 
-    def __init__(self, on_copy: Callable[[TransferJob], None], fails: Fails | None = None) -> None:
+    def __init__(
+        self,
+        on_copy: Callable[[TransferJob], None],
+        fails: Fails | None = None,
+        after_copy: Callable[[TransferJob], None] = lambda _: None,
+    ) -> None:
         self._on_copy = on_copy
         self._fails = fails
+        self._after_copy = after_copy
         self._waiting: list[_Copy] = []
         self._done: list[tuple[int, bool]] = []
         self.held: set[Direction] = set()
@@ -77,6 +83,8 @@ class Gate:
                 with METER.pause():
                     self._on_copy(copy.job)
                 copy.perform()
+                with METER.pause():
+                    self._after_copy(copy.job)
             self.performed += 1
             self._done.append((copy.job.job_id, not failed))
 

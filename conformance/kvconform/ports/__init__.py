@@ -17,7 +17,7 @@ from kvconform.ports.errors import (
     UnsupportedLayoutError,
 )
 from kvconform.ports.events import ChunkEvent, ChunkRemoved, ChunksCleared, ChunkStored
-from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling
+from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling, Storage
 from kvconform.ports.partition import PLAIN, Image, Lora, Partition
 from kvconform.ports.request import (
     NULL_BLOCK,
@@ -65,6 +65,7 @@ __all__ = [
     "Setting",
     "Step",
     "StepResult",
+    "Storage",
     "TransferGate",
     "TransferJob",
     "UnsupportedLayoutError",

@@ -75,6 +75,7 @@ class StageBase:
         self.outcome = Outcome.ERROR
         self._events: list[Event] = []
         self._bench: Bench | None = None
+        self._own_engine = hasattr(factory, "make_bench")
         claims, chunk_tokens = self._open(factory, device, dict(options or {}))
         missing = [need for need in case.requires if need not in claims]
         if missing and self._bench is not None:
@@ -150,6 +151,8 @@ class StageBase:
         """Whether a check can come up at all, from the case alone."""
         if check == "draft-tail-dropped":
             return any(group.eagle for group in self.layout.groups)
+        if check == "state-at-boundary":
+            return self.layout.has_states
         return True
 
     def _need(self, capability: Capability) -> None:

@@ -79,7 +79,10 @@ class ConsumerSteps(StageBase):
         if self.dead:
             return
         self.judge.stores(
-            self._since(name), self._stored_tokens(name), self._prompt_tokens(name)
+            self._since(name),
+            self._stored_tokens(name),
+            self._prompt_tokens(name),
+            self.bench.token_steps(name),
         )
         if claims_everything(self.oracle.claims):
             self._compare_pin("stored", self._blocks_of(self._reachable(name)))

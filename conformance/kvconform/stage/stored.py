@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kvconform.contract.oracle import Chunk, Oracle, Supply
 from kvconform.engine.events import Copied, CopyFailed, Reset
 from kvconform.engine.pattern import Lane, prefix_of
-from kvconform.ports import Direction, RequestSpec
+from kvconform.ports import Direction, GroupKind, RequestSpec
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,8 +43,12 @@ class StoredChunks:
         """What every chunk that was ever stored, and not dropped, is known by."""
         return frozenset(self._blocks)
 
-    def take(self, event: Copied) -> None:
-        """Take in what the rank was seen to store, and that the others stored something."""
+    def take(self, event: Copied, computed: Iterable[tuple[RequestSpec, int]] = ()) -> None:
+        """Take in what the rank was seen to store, and that the others stored something.
+
+        A chunk of a recurrent group may lack its last state.  ``computed`` are the requests whose
+        chunk it can be, with their computed tokens.
+        """
         if event.direction is not Direction.STORE:
             return
         overtaken = (event.rank, event.job) in self._flying
@@ -69,8 +73,22 @@ class StoredChunks:
             blocks[index] = content
             if (index + 1) * size == self.oracle.tokens_of(chunk).stop:
                 known[content] = frozenset(waiting.pop(chunk))
-        for blocks in waiting.values() if not overtaken else ():
-            self._loose.update(blocks.values())
+        for chunk, blocks in waiting.items() if not overtaken else ():
+            if layout.groups[chunk[0]].kind is GroupKind.RECURRENT:
+                self._take_states(chunk, blocks, computed)
+            else:
+                self._loose.update(blocks.values())
+
+    def _take_states(
+        self, chunk: Chunk, blocks: dict[int, int], computed: Iterable[tuple[RequestSpec, int]]
+    ) -> None:
+        """States of a chunk without its last one: the chunk is known by whose states they are."""
+        for spec, tokens in computed:
+            if self.oracle.tokens_of(chunk).stop > tokens:
+                continue
+            contents = self._contents(spec, chunk)
+            if all(contents[index] == content for index, content in blocks.items()):
+                self._blocks.setdefault(contents[max(contents)], frozenset(blocks))
 
     def fail(self, event: CopyFailed, requests: Mapping[str, RequestSpec]) -> None:
         """A copy failed.  A store of a chunk that is not there leaves nothing to serve.

@@ -7,12 +7,14 @@ from typing import Any
 
 from kvconform.engine.events import Reported
 from kvconform.engine.faults import CopyFault, How
+from kvconform.engine.nothing import NoConnector
 from kvconform.ports import Capability, Direction, KvconformError, RequestSpec
 from kvconform.stage import residence
 from kvconform.stage.drafts import OF_DRAFTS, judge_drafts
 from kvconform.stage.errors import NotApplicableError
 from kvconform.stage.holds import HoldSteps
 from kvconform.stage.life import LifeJudge, Sharers
+from kvconform.stage.neutrality import judge_neutrality
 from kvconform.stage.skew import Skew
 from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
 from kvconform.stage.traffic import Dropped, Traffic, life_of
@@ -39,6 +41,8 @@ class TraceSteps(HoldSteps):
         self._stuck = False
         self._settled: list[int] = []
         """Numbers of events before which all had come to rest."""
+        self._played = 0
+        """Events of the case before the one that happens."""
         self.best_hits: Mapping[str, int] = {}
         """The longest right hit of each request that asked when all was known, in tokens."""
 
@@ -73,13 +77,29 @@ class TraceSteps(HoldSteps):
         self._owe("judge_traffic")
         if self.given["hits"]:
             self._need_chunks_as_wished()
-        for event in self.given["events"]:
+        for at, event in enumerate(self.given["events"]):
             if self.dead or self._stuck:
                 break
+            self._played = at
             happen(self, event)
         if not self.dead:
             self.bench.release()
         self.settle()
+
+    def compare_with_none(self) -> None:
+        """Play the events so far without a connector, and compare what requests computed.
+
+        Raises `NotApplicableError` on an engine that cannot run without one.
+        """
+        if self._own_engine:
+            raise NotApplicableError("n/a: this engine is not run without a connector here")
+        alone = type(self)(self.case, factory=NoConnector)
+        for event in self.given["events"][: self._played]:
+            if event != "neutral":
+                happen(alone, event)
+        may_wait = Capability.LONGEST_HIT not in self.oracle.claims
+        judge_neutrality(self.tally, self.events, alone.events, may_wait=may_wait)
+        alone.bench.close()
 
     def enter(self, spec: RequestSpec, *, reuse: bool = False) -> None:
         """A request enters the queue; with ``reuse`` under the id of one that has ended."""

@@ -39,6 +39,7 @@ ARISES_WITH: dict[str, frozenset[str]] = {
     faults.AFTER_FAILURE: _FAULTS,
     faults.OLD: frozenset({"reset"}),
     faults.AFTER_RESET: frozenset({"reset"}),
+    "neutral-without-hits": frozenset({"neutral"}),
 }
 """Checks that come up only in traces with one of these kinds of event, whatever the connector does."""
 
@@ -180,3 +181,9 @@ def _fail(stage: TraceSteps, direction: Direction, what: Mapping[str, Any]) -> N
 @_kind
 def _drop(stage: TraceSteps, what: Mapping[str, Any]) -> None:
     stage.drop(what["of"], what["group"], what["index"])
+
+
+@_kind
+def _neutral(stage: TraceSteps, what: None) -> None:
+    del what
+    stage.compare_with_none()

@@ -26,7 +26,9 @@ from kvconform.stage.drafts import OF_DRAFTS
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
-_OF_HITS = frozenset({"hit-is-covered", "load-is-async", "draft-tail-dropped"})
+_OF_HITS = frozenset(
+    {"hit-is-covered", "load-is-async", "draft-tail-dropped", "state-at-boundary"}
+)
 """Checks that arise with the first hit."""
 
 _IF_KNOWN = frozenset({"hit-is-best", "never-shared", "load-is-exact"})
@@ -91,25 +93,35 @@ class Traffic:
                 self._present[event.request] = self.requests[self._now(event.request)]
             load_errors.take(event)
             beside.take(at, event, first=isinstance(event, Answered) and found_in != event.step)
-            if isinstance(event, Submitted):
-                resets.entered(event)
-            elif isinstance(event, Copied):
-                stored.take(event)
-            elif isinstance(event, CopyFailed):
-                stored.fail(event, self._present)
-            elif isinstance(event, Reset):
-                stored.reset(event)
-                resets.reset(event, self._computed)
-                self._certain &= event.at_rest
-            elif isinstance(event, Computed):
-                name = self._now(event.request)
-                self._computed[name] = max(self._computed[name], event.end)
-            elif isinstance(event, Answered):
+            self._take(event, stored, resets)
+            if isinstance(event, Answered):
                 if self._answer(event, stored, at_rest=found_in != event.step) and event.tokens:
                     self._load(events[at:], event)
                 self._sharing(event)
                 found_in = event.step if event.tokens else found_in
         beside.conclude(events)
+
+    def _take(self, event: Event, stored: StoredChunks, resets: faults.Resets) -> None:
+        """Keep the books on what is stored and computed."""
+        if isinstance(event, Submitted):
+            resets.entered(event)
+        elif isinstance(event, Copied):
+            stored.take(event, self._whole_so_far())
+        elif isinstance(event, CopyFailed):
+            stored.fail(event, self._present)
+        elif isinstance(event, Reset):
+            stored.reset(event)
+            resets.reset(event, self._computed)
+            self._certain &= event.at_rest
+        elif isinstance(event, Computed):
+            name = self._now(event.request)
+            self._computed[name] = max(self._computed[name], event.end)
+
+    def _whole_so_far(self) -> list[tuple[RequestSpec, int]]:
+        """Requests that were computed, with how many tokens of each."""
+        if not self.judge.oracle.layout.has_states:
+            return []
+        return [(self.requests[name], tokens) for name, tokens in self._computed.items()]
 
     def _answer(self, answer: Answered, stored: StoredChunks, *, at_rest: bool) -> bool:
         """Judge one verdict; whether all that it depends on was known."""
@@ -208,9 +220,11 @@ class Traffic:
         admitted = any(isinstance(e, Admitted) for e in events)
         loads = [e for e in events if isinstance(e, Loaded)]
         if (not hits and not admitted) or (loads and not any(e.slots for e in loads)):
-            idle.add("bytes-after-load")
+            idle |= {"bytes-after-load", "writes-only-loads"}
         if Capability.TRANSFER_CONTROL not in self.judge.oracle.claims:
             idle.add("draft-tail-dropped")
+        if not any(isinstance(e, Copied) for e in events):
+            idle.add("job-blocks")
         if not any(isinstance(e, Read) for e in events):
             idle.add("reads-own-bytes")
         idle |= {name for name in (*_IF_KNOWN, *told.CHECKS) if not tally.has_seen(name)}

@@ -16,6 +16,9 @@ from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
 from kvconform_reference.mutants.life import LIFE
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
+from kvconform_reference.mutants.neutrality import NEUTRALITY
+from kvconform_reference.mutants.pages import PAGES
+from kvconform_reference.mutants.recurrent import RECURRENT
 from kvconform_reference.mutants.resets import RESETS
 from kvconform_reference.mutants.speculation import SPECULATION
 from kvconform_reference.mutants.timing import TIMING
@@ -36,6 +39,9 @@ MUTANTS: dict[str, Mutant] = {
         CAPACITY,
         EFFORT,
         SPECULATION,
+        RECURRENT,
+        PAGES,
+        NEUTRALITY,
         IMPOSTORS,
     )
     for mutant in family

@@ -145,9 +145,10 @@ class _LookaheadScheduler(_PlaceholderScheduler):
             chunk = max(passed, self.limit(scheduled) // demand.chunk)
             row = scheduled.table.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
             if row:
-                key, first = self._key(scheduled.request, group, chunk), row[0][0] - chunk * per_chunk
-                end = (chunk + 1) * demand.chunk
-                offers.append(Offer(key, chunk, end, first, tuple(block for _, block in row)))
+                key, end = self._key(scheduled.request, group, chunk), (chunk + 1) * demand.chunk
+                blocks = tuple(block for _, block in row)
+                subs = tuple(index - chunk * per_chunk for index, _ in row)
+                offers.append(Offer(key, chunk, end, blocks, subs, per_chunk))
         return offers
 
     def storable_tokens(self, request: Request) -> int:

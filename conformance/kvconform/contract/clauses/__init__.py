@@ -10,7 +10,9 @@ from kvconform.contract.clauses import (
     isolation,
     life,
     lifecycle,
+    neutrality,
     readiness,
+    recurrent,
     resets,
     speculation,
     telling,
@@ -33,6 +35,8 @@ _FAMILIES = (
     capacity,
     telling,
     effort,
+    recurrent,
+    neutrality,
 )
 
 CLAUSES: dict[str, Clause] = {clause.id: clause for family in _FAMILIES for clause in family.CLAUSES}
