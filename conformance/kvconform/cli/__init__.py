@@ -16,6 +16,7 @@ from kvconform import __version__
 from kvconform.cli import (
     bench,
     check,
+    contract,
     expect,
     explain,
     fuzz,
@@ -38,6 +39,7 @@ COMMANDS: dict[str, Command] = {
         render.COMMAND,
         list_.COMMAND,
         check.COMMAND,
+        contract.COMMAND,
         expect.COMMAND,
         explain.COMMAND,
         fuzz.COMMAND,

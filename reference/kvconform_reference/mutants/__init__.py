@@ -11,6 +11,7 @@ from kvconform_reference.mutants.coverage import COVERAGE
 from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
+from kvconform_reference.mutants.killers import KILLERS
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
 from kvconform_reference.mutants.timing import TIMING
 
@@ -20,4 +21,4 @@ MUTANTS: dict[str, Mutant] = {
     for mutant in family
 }
 
-__all__ = ["MUTANTS", "Mutant"]
+__all__ = ["KILLERS", "MUTANTS", "Mutant"]

@@ -143,6 +143,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_SeedUndone,
         seed_cases=14,
+        classes=("C1", "C2"),
     ),
     Mutant(
         name="load-window-undone",
@@ -150,6 +151,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_LoadWindowUndone,
         seed_cases=6,
+        classes=("C1",),
     ),
     Mutant(
         name="store-mask-undone",
@@ -157,6 +159,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_StoreMaskUndone,
         seed_cases=2,
+        classes=("C2",),
     ),
     Mutant(
         name="lookup-bound-undone",
@@ -164,6 +167,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_LookupBoundUndone,
         seed_cases=0,
+        classes=("C1",),
     ),
     Mutant(
         name="eagle-ignored",
@@ -171,6 +175,7 @@ COVERAGE = (
         clauses=("SPC-1",),
         factory=_EagleIgnored,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="retention-ignored",
@@ -178,6 +183,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_RetentionIgnored,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="replay-forgotten",
@@ -185,6 +191,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_ReplayForgotten,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="replay-of-whole-prompt",
@@ -192,5 +199,6 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_ReplayOfWholePrompt,
         seed_cases=0,
+        classes=("C2",),
     ),
 )
