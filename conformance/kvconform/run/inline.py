@@ -9,6 +9,7 @@ import importlib.util
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,6 +58,7 @@ class Player:
     _cases: dict[str, _Playable] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        _load_stages()
         scenarios = {matrix.name: matrix.scenario for matrix in self.matrices}
         with tempfile.TemporaryDirectory(prefix="kvconform-inline-") as temporary:
             folder = Path(temporary) / "cases"
@@ -106,6 +108,16 @@ class Player:
         if not stage.concluded:
             return Played(case=case, outcome=Outcome.ERROR, text="the case was not concluded")
         return Played(case=case, outcome=stage.outcome, results=stage.results)
+
+
+@cache
+def _load_stages() -> None:
+    """Before any fork, or each would load torch anew.  Copies here are many and tiny."""
+    import torch  # noqa: PLC0415
+
+    from kvconform import stage  # noqa: F401, PLC0415
+
+    torch.set_num_threads(1)
 
 
 def _load(path: Path) -> ModuleType:

@@ -7,6 +7,7 @@ its clauses first, until one fails by a clause that it declares.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -65,10 +66,16 @@ class Grounds:
         return cls(player=player, matrices={m.name: m for m in matrices}, reference=reference)
 
     def ordered(self, clauses: Iterable[str]) -> list[str]:
-        """All cases, those of matrices about one of ``clauses`` first."""
+        """All cases, those of matrices about one of ``clauses`` first, one of each in turn."""
         wanted = set(clauses)
         about = {name for name, m in self.matrices.items() if wanted & set(m.clauses)}
-        return sorted(self.player.cases, key=lambda case: case.partition("[")[0] not in about)
+        turns: Counter[str] = Counter()
+        keys = []
+        for case in self.player.cases:
+            name = case.partition("[")[0]
+            keys.append((name not in about, turns[name], case))
+            turns[name] += 1
+        return [case for *_, case in sorted(keys)]
 
 
 def listed(text: str) -> tuple[str, ...]:
