@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 from collections import Counter
@@ -23,7 +24,7 @@ from kvconform.mutation.known import Known
 from kvconform.mutation.operators import Change
 from kvconform.mutation.package import NoSourceError, Package
 from kvconform.mutation.survey import Fate, Finding, Play, Survey
-from kvconform.registry import resolve_connector
+from kvconform.registry import list_mutants, resolve_connector
 from kvconform.run.inline import Player
 
 _LEAST = 95
@@ -112,11 +113,13 @@ def execute(options: argparse.Namespace) -> int:
 def _plays(
     matrices: Sequence[Matrix], also: Sequence[Mapping[str, object]], seed: int
 ) -> list[Play]:
-    """Smoke, cases drawn from everywhere, some with other settings, and then all that are left."""
-    smoke = [f"{m.name}[{row.id}]" for m in matrices if m.smoke for row in m.rows]
-    rest = [f"{m.name}[{row.id}]" for m in matrices if not m.smoke for row in m.rows]
+    """Cases that tell mutants apart, those drawn from everywhere, some with other settings, the rest."""
+    killers = {mutant.describe.get("killer", "") for mutant in list_mutants()}
+    cases = [f"{m.name}[{row.id}]" for m in matrices for row in m.rows]
+    best = [case for case in cases if case in killers]
+    rest = [case for case in cases if case not in killers]
     random.Random(seed).shuffle(rest)  # noqa: S311 - a draw, no secret
-    first = [*smoke, *rest[:_DRAWN]]
+    first = [*best, *rest[:_DRAWN]]
     return [
         *(Play(case=case) for case in first),
         *(
@@ -149,7 +152,7 @@ def _unexplained(findings: Sequence[Finding], known: Known) -> list[str]:
         if finding.fate is Fate.BROKE:
             told.append(f"{change.place}: broke the suite: {change.key}\n  {finding.how}")
         elif finding.fate is Fate.SURVIVED and not listed:
-            told.append(f"{change.place}: survived, for no known reason: {change.key}")
+            told.append(f"{change.place}: survived, for no known reason: {json.dumps(change.key)}")
         elif finding.fate is Fate.KILLED and listed:
             told.append(f"{change.place}: known to survive, and killed by {finding.how}: {change.key}")
     return told

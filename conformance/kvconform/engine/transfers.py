@@ -30,6 +30,8 @@ class Gate:
         self.held: set[Direction] = set()
         self.performed = 0
         """Copies completed so far."""
+        self.asked: set[Direction] = set()
+        """Directions in which a copy was ever submitted."""
 
     @property
     def busy(self) -> bool:
@@ -38,6 +40,7 @@ class Gate:
 
     def submit(self, job: TransferJob, perform: Callable[[], None]) -> None:
         """Take a copy."""
+        self.asked.add(job.direction)
         self._waiting.append(_Copy(job, perform))
 
     def finished(self) -> list[tuple[int, bool]]:
