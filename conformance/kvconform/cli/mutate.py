@@ -113,11 +113,12 @@ def execute(options: argparse.Namespace) -> int:
 def _plays(
     matrices: Sequence[Matrix], also: Sequence[Mapping[str, object]], seed: int
 ) -> list[Play]:
-    """Cases that tell mutants apart, those drawn from everywhere, some with other settings, the rest."""
+    """Cases that tell mutants apart and one of each matrix; drawn ones; other settings; the rest."""
     killers = {mutant.describe.get("killer", "") for mutant in list_mutants()}
     cases = [f"{m.name}[{row.id}]" for m in matrices for row in m.rows]
-    best = [case for case in cases if case in killers]
-    rest = [case for case in cases if case not in killers]
+    wanted = killers | {f"{m.name}[{row.id}]" for m in matrices for row in m.rows[-1:]}
+    best = [case for case in cases if case in wanted]
+    rest = [case for case in cases if case not in wanted]
     random.Random(seed).shuffle(rest)  # noqa: S311 - a draw, no secret
     first = [*best, *rest[:_DRAWN]]
     return [
