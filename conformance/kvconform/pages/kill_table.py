@@ -19,7 +19,7 @@ Each mutant is the reference with one fault. It is killed if a clause that it de
 case that the reference passes. This table was made by running each mutant on the case that stands
 beside it; a row without a failed clause, a clause without a mutant, or a field class without one
 fails the build. Clauses are in [the contract](contract.md), classes
-[at its end](contract.md#field-classes).
+at its end.
 """
 
 

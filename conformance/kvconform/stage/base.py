@@ -82,7 +82,9 @@ class StageBase:
         if missing and self._bench is not None:
             raise NotApplicableError(f"n/a: {missing[0]}")
         self.oracle = Oracle(layout=self.layout, chunk_tokens=chunk_tokens, claims=claims)
-        self.expected = tuple(name for name in checks if self._arises(name))
+        self.declared = tuple(checks)
+        """The checks of the scenario."""
+        self.expected = tuple(name for name in self.declared if self._arises(name))
         """The checks that the case has, known before anything runs."""
         self.tally = Tally(self.expected, claims)
         self.judge = Judge(oracle=self.oracle, tally=self.tally)

@@ -10,6 +10,9 @@ from kvconform.ports import ChunkState
 from kvconform.stage.base import StageBase
 from kvconform.stage.judge import say
 
+_CONTROL = "repaired-then-hits"
+"""The check of the positive control."""
+
 
 class SeededSteps(StageBase):
     """A request asks for chunks whose states the case lists."""
@@ -17,6 +20,8 @@ class SeededSteps(StageBase):
     def seed_chunks(self, name: str = "consumer") -> None:
         """Put every chunk that the case lists into its state, and those alone."""
         self._need_chunks_as_wished()
+        if _CONTROL in self.declared:
+            self._owe("repair")
         states = self._listed_states()
         self._prepare(name, self.given["prompt_tokens"])
         self._supply = Supply(states=states)
@@ -26,7 +31,7 @@ class SeededSteps(StageBase):
 
     def _arises(self, check: str) -> bool:
         """A hit that is there from the start needs no repair as a control."""
-        if check == "repaired-then-hits" and self._chunks_are_as_wished():
+        if check == _CONTROL and self._chunks_are_as_wished():
             supply = Supply(states=self._listed_states())
             return not self.oracle.best_verdict(self.given["prompt_tokens"], supply)
         return super()._arises(check)
@@ -54,10 +59,11 @@ class SeededSteps(StageBase):
 
         Only a miss or *later* needs it; a hit shows by itself that the connector works.
         """
+        self._paid("repair")
         num_tokens = len(self._requests[name].prompt)
         if self.oracle.best_verdict(num_tokens, self._supply):
             return
-        self.tally.open("repaired-then-hits")
+        self.tally.open(_CONTROL)
         whole = self._supply.with_states(self._supply.states, ChunkState.READY)
         if self.dead or self._was_admitted(name):
             return
@@ -73,9 +79,9 @@ class SeededSteps(StageBase):
             return
         self.judge.answer(answer, whole)
         target = self.oracle.best_verdict(num_tokens, whole)
-        self.tally.saw("repaired-then-hits")
+        self.tally.saw(_CONTROL)
         if self.judge.worth(answer) != target:
-            self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), event=answer)
+            self.tally.wrong(_CONTROL, say(target), say(answer.boundary), event=answer)
 
     def judge_verdict(self, name: str = "consumer") -> None:
         """Judge the request's verdict against what the seeded states allow."""
