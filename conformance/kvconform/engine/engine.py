@@ -52,6 +52,9 @@ from kvconform.ports import (
     WorkerSide,
 )
 
+_CONTROLS = ("seed", "finish", "drop")
+"""Methods of `ChunkControl`."""
+
 P = ParamSpec("P")
 EngineMethod = Callable[Concatenate["Engine", P], None]
 
@@ -122,6 +125,16 @@ class Engine:
         self._staged: dict[tuple[str, int, int], list[int]] = {}
         self._last_rank_first = False
         self._names: ChunkNames | None = None
+
+    @property
+    def unclaimed(self) -> frozenset[Capability]:
+        """Ports that the connector has or uses and does not claim, so that nothing is asked of them."""
+        control = call("chunk_control", getattr, self._connector, "chunk_control", None)
+        has = {
+            Capability.CHUNK_CONTROL: all(hasattr(control, name) for name in _CONTROLS),
+            Capability.TRANSFER_CONTROL: any(gate.asked for gate in self._gates),
+        }
+        return frozenset(one for one, there in has.items() if there) - self.capabilities
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
@@ -327,9 +340,21 @@ class Engine:
                 difference=difference,
             )
         )
+        if slots and difference is None and not holding.num_local_tokens:
+            self._must_have_asked(Direction.LOAD)
         if slots and difference is None:
             self.scheduler.origins.check_load(
                 request.prefix, holding.num_local_tokens + holding.num_external_tokens
+            )
+
+    def _must_have_asked(self, direction: Direction) -> None:
+        """Bytes have come where none were: with the claim that the gate brings all of them, it did."""
+        claimed = Capability.TRANSFER_CONTROL in self.capabilities
+        if claimed and not any(direction in gate.asked for gate in self._gates):
+            raise ConnectorBrokeError(
+                "TransferGate.submit",
+                f"was not called for the bytes of a {direction.value}, although transfer_control is "
+                "claimed: hand every copy to the gate, or do not claim it",
             )
 
     def _on_read(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
@@ -496,7 +521,7 @@ class Engine:
         control = getattr(self._connector, "chunk_control", None)
         if control is None:
             raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
-        lacking = [name for name in ("seed", "finish", "drop") if not hasattr(control, name)]
+        lacking = [name for name in _CONTROLS if not hasattr(control, name)]
         if lacking:
             raise ConnectorBrokeError("chunk_control", f"is {shown(control)}, which has no {lacking[0]!r}")
         return cast("ChunkControl", control)

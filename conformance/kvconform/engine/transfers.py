@@ -45,6 +45,8 @@ class Gate:
         """Copies completed so far, failed ones too."""
         self.last_first = False
         """Whether copies that are due together complete in the reverse order of submission."""
+        self.asked: set[Direction] = set()
+        """Directions in which a copy was ever submitted."""
 
     @property
     def busy(self) -> bool:
@@ -58,6 +60,7 @@ class Gate:
 
     def submit(self, job: TransferJob, perform: Callable[[], None]) -> None:
         """Take a copy."""
+        self.asked.add(job.direction)
         self._waiting.append(_Copy(job, perform))
 
     def finished(self) -> list[tuple[int, bool]]:

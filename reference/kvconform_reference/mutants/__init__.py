@@ -14,6 +14,7 @@ from kvconform_reference.mutants.faults import FAULTS
 from kvconform_reference.mutants.impostors import IMPOSTORS
 from kvconform_reference.mutants.integrity import INTEGRITY
 from kvconform_reference.mutants.isolation import ISOLATION
+from kvconform_reference.mutants.killers import KILLERS
 from kvconform_reference.mutants.life import LIFE
 from kvconform_reference.mutants.lifecycle import LIFECYCLE
 from kvconform_reference.mutants.neutrality import NEUTRALITY
@@ -47,4 +48,4 @@ MUTANTS: dict[str, Mutant] = {
     for mutant in family
 }
 
-__all__ = ["MUTANTS", "Mutant"]
+__all__ = ["KILLERS", "MUTANTS", "Mutant"]

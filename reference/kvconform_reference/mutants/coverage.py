@@ -144,6 +144,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_SeedUndone,
         seed_cases=14,
+        classes=("C1", "C2"),
     ),
     Mutant(
         name="load-window-undone",
@@ -151,6 +152,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_LoadWindowUndone,
         seed_cases=6,
+        classes=("C1",),
     ),
     Mutant(
         name="store-mask-undone",
@@ -158,6 +160,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_StoreMaskUndone,
         seed_cases=2,
+        classes=("C2",),
     ),
     Mutant(
         name="lookup-bound-undone",
@@ -165,6 +168,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_LookupBoundUndone,
         seed_cases=0,
+        classes=("C1",),
     ),
     Mutant(
         name="eagle-ignored",
@@ -172,6 +176,7 @@ COVERAGE = (
         clauses=("SPC-1",),
         factory=_EagleIgnored,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="retention-ignored",
@@ -179,6 +184,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_RetentionIgnored,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="replay-forgotten",
@@ -186,6 +192,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_ReplayForgotten,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="replay-of-whole-prompt",
@@ -193,5 +200,6 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_ReplayOfWholePrompt,
         seed_cases=0,
+        classes=("C2",),
     ),
 )
