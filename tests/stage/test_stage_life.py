@@ -108,7 +108,7 @@ def test_a_rank_that_has_not_stored_is_seen_where_verdicts_are(write: Write):
     assert "at most a miss, which is what rank 1 has stored, or later" in caught.text
 
 
-def test_what_heals_later_was_lost_all_the_same(write: Write):
+def test_what_heals_later_was_lost_all_the_same():
     """A chunk must be stored by the next rest: another request's store does not count for it."""
     case = case_named("preempt-phases[held.reports-steps.10-between.2-budget.24-chunk.1-sched.sync]")
     assert "stored-however-cut" in play(case, mutant("stale-cursor")).failed
