@@ -14,6 +14,7 @@ from kvconform.engine.faults import CopyFault, CopyFaults, Place
 from kvconform.engine.origins import Origins
 from kvconform.engine.pattern import Lane, Owners
 from kvconform.ports import ChunkState, Direction, KvconformError, Layout, RequestSpec
+from kvconform.stage.errors import NotApplicableError
 from kvconform_vllm import config
 from kvconform_vllm.assembly import Assembler, Assembly, refuse_for_want_of_a_gpu
 from kvconform_vllm.connectors import ConnectorClass
@@ -96,6 +97,11 @@ class VllmBench:
         except (ConnectorBrokeError, KvconformError):
             self.close()
             raise
+
+    @property
+    def max_running(self) -> int:
+        """Requests that run at once at most."""
+        return int(self._scheduler.max_num_running_reqs)
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
@@ -284,8 +290,14 @@ class VllmBench:
 
     @_guarded
     def drop_chunk(self, request: str, group: int, chunk: int) -> None:
-        """Take one chunk away, as an eviction would."""
+        """Take one chunk away, as an eviction would.
+
+        Raises `NotApplicableError` for one that is being loaded: vLLM evicts none of these.
+        """
         live = self._requests[request]
+        in_use = getattr(self._control, "in_use", None)
+        if in_use is not None and call("chunk_control", in_use, live.request, group, chunk):
+            raise NotApplicableError("n/a: a chunk that is being loaded is not evicted")
         call("chunk_control", self._control.drop, live.request, group, chunk)
         self._chunk_is(group, chunk, "dropped")
 

@@ -23,6 +23,10 @@ class Bench(Protocol):
     name: str
     """The engine and its version, for records."""
 
+    @property
+    def max_running(self) -> int | None:
+        """Requests that run at once at most; None for no limit but the pool."""
+
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
 

@@ -79,6 +79,7 @@ class Engine:
     """One pool, one scheduler, ``layout.world`` ranks, and the connector between them."""
 
     name = f"built-in {__version__}"
+    max_running: int | None = None
 
     def __init__(
         self, layout: Layout, factory: ConnectorFactory, device: str, options: dict[str, object]

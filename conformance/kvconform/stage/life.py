@@ -36,11 +36,15 @@ class Sharers:
     """Blocks that one of them takes if it shares none."""
     budget: int
     """Tokens that one step computes at most."""
+    max_running: int | None
+    """Requests that run at once at most."""
 
     @property
     def limit(self) -> int:
         """Steps in which all of them can end, those that find no room waiting for those that do."""
         at_once = max(1, (self.num_blocks - 1) // self.need)
+        if self.max_running is not None:
+            at_once = min(at_once, self.max_running)
         rounds = -(-len(self.names) // at_once)
         prefill = -(-len(self.spec.prompt) // self.budget)
         return rounds * (_SPARE + prefill + len(self.spec.output))

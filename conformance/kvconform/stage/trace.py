@@ -149,6 +149,7 @@ class TraceSteps(HoldSteps):
                 num_blocks=self.layout.num_blocks,
                 need=self._blocks_of_one(last) - 1,
                 budget=self.layout.max_batched_tokens,
+                max_running=self.bench.max_running,
             )
         )
 
