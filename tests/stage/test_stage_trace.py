@@ -237,3 +237,35 @@ def test_a_request_that_must_hit_has_to_exist(write: Callable[..., Path]):
     path = write("submit: {request: a, prompt_tokens: 9}", hits="{b: 8}")
     with pytest.raises(MatrixError, match=r"12:10: no request is named 'b' before this"):
         load_matrix(path)
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ("fail_load: {of: nobody}", "no request is named 'nobody'"),
+        ("fail_store: {of: a, group: swa}", "no group of the layout is named 'swa'"),
+        ("fail_store: {of: a, index: [1]}", "index without group"),
+    ],
+)
+def test_a_failure_names_what_is_there(write, event, told):
+    """Request, group and chunk of a failing copy are checked with the matrix."""
+    path = write("submit: {request: a, prompt_tokens: 9}", event)
+    with pytest.raises(MatrixError, match=told):
+        load_matrix(path)
+
+
+def test_a_rank_that_is_not_there_cannot_fail(write):
+    """The layout has one rank, counted from 0."""
+    path = write("submit: {request: a, prompt_tokens: 9}", "fail_store: {of: a, rank: 1}")
+    loaded = load_matrix(path)
+    with pytest.raises(TraceError, match="the layout has 1 rank"):
+        play(build_case(loaded, loaded.rows[0]))
+
+
+def test_a_failure_that_never_came_about_is_untestable(write):
+    """Without a hit there is no load that could fail: that is not green."""
+    path = write("submit: {request: a, prompt_tokens: 9}", "fail_load: {of: a}")
+    loaded = load_matrix(path)
+    played = play(build_case(loaded, loaded.rows[0]))
+    assert played.outcome is Outcome.FAIL
+    assert "a load failed" in played.text
