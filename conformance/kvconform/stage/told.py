@@ -80,8 +80,13 @@ class Telling:
         """A lookup while nothing was in flight finds what the fold says, no more and no less."""
         tally, oracle = self.judge.tally, self.judge.oracle
         tally.saw("events-give-residence")
-        spec = self.requests[answer.request]
+        spec, worth = self.requests[answer.request], self.judge.worth(answer)
         seen = stored.supply(spec, answer.num_tokens)
+        if oracle.layout.host_chunks is None:
+            best = oracle.best_verdict(answer.num_tokens, seen, local_tokens=answer.local)
+            if worth != best:
+                # Then it is the lookup that is wrong, as `hit-is-best` or `hit-is-covered` tells.
+                return
         states = {
             chunk: ChunkState.READY
             for chunk in oracle.complete_chunks(answer.num_tokens)
@@ -91,7 +96,7 @@ class Telling:
         best = oracle.best_verdict(
             answer.num_tokens, Supply(states=states, gone=gone), local_tokens=answer.local
         )
-        if self.judge.worth(answer) != best:
+        if worth != best:
             tally.wrong(
                 "events-give-residence",
                 f"{say(best)}, by the events so far",
