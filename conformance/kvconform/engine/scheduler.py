@@ -138,7 +138,7 @@ class Scheduler:
         known = request.num_tokens + request.in_flight
         drafts = self.layout.spec_tokens if request.proposes else 0
         count = min(known - request.num_computed_tokens + drafts, draft.budget)
-        count = cut_at_state(self.layout, request.num_computed_tokens, count, known)
+        count = cut_at_state(self.layout, request.num_computed_tokens, count, known + drafts)
         if count <= 0:
             return
         # Drafts in flight may all be wrong: then the next query reads from there.

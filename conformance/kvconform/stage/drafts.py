@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kvconform.contract.oracle import Chunk, Oracle, oldest_retained
-from kvconform.engine.events import Confirmed, Copied, Event, Submitted
+from kvconform.engine.events import Confirmed, Copied, Drafted, Event, Submitted
 from kvconform.ports import Direction, RequestSpec
 from kvconform.stage.judge import Judge
 from kvconform.stage.stored import StoredChunks
@@ -28,6 +28,8 @@ def judge_drafts(
     judge.tally.open(*OF_DRAFTS)
     if not judge.oracle.layout.spec_tokens:
         return
+    if not any(isinstance(event, Drafted) for event in events):
+        return  # without a draft nothing is measured, and that is told
     stored = StoredChunks(oracle=judge.oracle)
     confirmed: dict[str, list[Confirmed]] = {}
     for event in events:

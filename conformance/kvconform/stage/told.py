@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kvconform.contract.oracle import Chunk, Supply
 from kvconform.engine.events import Answered, Copied, Told
 from kvconform.engine.pattern import Lane, prefix_of
-from kvconform.ports import ChunkState, Direction, RequestSpec
+from kvconform.ports import ChunkState, Direction, GroupKind, RequestSpec
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
@@ -47,15 +47,32 @@ class Telling:
                 self._wrong(event, "the key of a chunk of some request", f"a key of group {group} that no request has")
                 continue
             if event.kind == "stored":
-                self._stored(event, name, contents)
+                self._stored(event, name, contents, self._states(request, (group, chunk)))
             else:
                 self._removed(event, name, contents)
 
-    def _stored(self, event: Told, name: str, contents: Sequence[int]) -> None:
+    def _states(self, request: str, chunk: Chunk) -> Sequence[Sequence[int]]:
+        """What each rank's states in a chunk hold, of which any will do; empty for other groups."""
+        oracle, spec = self.judge.oracle, self.requests.get(request)
+        group = oracle.layout.groups[chunk[0]]
+        if group.kind is not GroupKind.RECURRENT or spec is None:
+            return ()
+        prefix = prefix_of((*spec.prompt, *spec.output), spec.partition)
+        ends = oracle.tokens_of(chunk)[group.block_size - 1 :: group.block_size]
+        lanes = (Lane(group=chunk[0], layer=0, rank=rank) for rank in range(oracle.layout.world))
+        return [[prefix.content(lane, end) for end in ends] for lane in lanes]
+
+    def _stored(
+        self, event: Told, name: str, contents: Sequence[int], states: Sequence[Sequence[int]]
+    ) -> None:
         self.judge.tally.saw("events-in-order")
         if contents[0] in self._told:
             self._wrong(event, "no second event of a chunk that is there", f"{name} is told stored once more")
-        absent = [rank for rank, content in enumerate(contents) if content not in self._copied]
+        absent = [
+            rank
+            for rank, any_of in enumerate(states or [[content] for content in contents])
+            if not any(content in self._copied for content in any_of)
+        ]
         if absent:
             self._wrong(
                 event,
