@@ -76,6 +76,8 @@ def layouts(draw: st.DrawFn) -> Layout:
         kind = draw(st.sampled_from(list(GroupKind)))
         if kind is GroupKind.FULL:
             groups.append(full(f"g{position}", block_size, eagle=draw(st.booleans())))
+        elif kind is GroupKind.RECURRENT:
+            groups.append(Group(name=f"g{position}", kind=kind, block_size=block_size))
         elif kind is GroupKind.CHUNKED_LOCAL:
             groups.append(draw(local_groups(block_size, f"g{position}")))
         else:

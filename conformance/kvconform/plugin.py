@@ -501,6 +501,7 @@ def _record(
         connector=session.candidate.name,
         seconds=call.duration,
         checks=tuple(made.results) if made is not None else (),
+        unclaimed=tuple(getattr(made, "unclaimed", ())),
     )
     if report.skipped:
         text = str(call.excinfo.value) if call.excinfo is not None else ""

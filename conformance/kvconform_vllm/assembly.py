@@ -8,9 +8,11 @@ from typing import Any
 
 from kvconform.engine.calls import ConnectorBrokeError, call
 from kvconform.engine.events import Event
+from kvconform.engine.faults import CopyFaults
 from kvconform.engine.memory import RankMemory
 from kvconform.engine.pattern import Owners
 from kvconform.engine.transfers import Gate
+from kvconform.engine.watch import WriteWatch
 from kvconform.ports import Layout, UnsupportedLayoutError
 from kvconform_vllm import config
 from kvconform_vllm.connectors import ConnectorClass
@@ -28,9 +30,13 @@ class Assembly:
     scheduler: Any
     observer: Observer
     ranks: Sequence[Rank]
+    watches: Sequence[WriteWatch]
+    """One for each rank: what writes to its memory that no load is for."""
 
     def take_down(self) -> list[ConnectorBrokeError]:
         """Empty the connector's store and shut both sides down; returns what they raised."""
+        for watch in self.watches:
+            watch.at_end()
         return _take_down([self.scheduler.connector, *(rank.worker for rank in self.ranks)])
 
 
@@ -43,6 +49,7 @@ class Assembler:
     release: Release
     device: str
     owners: Owners
+    faults: CopyFaults
     record: Callable[[Event], None]
 
     def assemble(self, options: Mapping[str, object]) -> Assembly:
@@ -70,16 +77,19 @@ class Assembler:
         sides.append(scheduler.connector)
         observer = Observer(scheduler, self.record)
         copies = CopyWatch(layout, scheduler, observer, self.record)
-        ranks = []
+        ranks, watches = [], []
         for number in range(layout.world):
             memory = RankMemory(layout, number, self.device, self.owners, overlaid=True)
-            gate = Gate(copies.of_rank(number, memory))
+            fails = copies.failer_of_rank(memory, self.faults)
+            watch = copies.watch(memory)
+            gate = Gate(copies.of_rank(number, memory, watch), fails, watch.after_copy)
             rank = Rank(layout, memory, gate, self.release)
             worker = call("__init__", config.make_worker, config.of_rank(settings, number), kv)
             sides.append(worker)
             rank.attach(worker, self.kind.prepare_worker(worker, rank))
             ranks.append(rank)
-        return Assembly(scheduler=scheduler, observer=observer, ranks=tuple(ranks))
+            watches.append(watch)
+        return Assembly(scheduler=scheduler, observer=observer, ranks=tuple(ranks), watches=tuple(watches))
 
 
 def refuse_for_want_of_a_gpu(error: ConnectorBrokeError) -> None:

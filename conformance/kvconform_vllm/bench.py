@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, cast
 
 from kvconform.engine.calls import ConnectorBrokeError, call
-from kvconform.engine.events import Broke, Computed, Event, Happened, Submitted
+from kvconform.engine.effort import leave_out
+from kvconform.engine.events import Broke, Computed, Event, Happened, Reset, Submitted, skew
+from kvconform.engine.faults import CopyFault, CopyFaults, Place
 from kvconform.engine.origins import Origins
-from kvconform.engine.pattern import Owners
+from kvconform.engine.pattern import Lane, Owners
 from kvconform.ports import ChunkState, Direction, KvconformError, Layout, RequestSpec
+from kvconform.stage.errors import NotApplicableError
 from kvconform_vllm import config
 from kvconform_vllm.assembly import Assembler, Assembly, refuse_for_want_of_a_gpu
 from kvconform_vllm.connectors import ConnectorClass
 from kvconform_vllm.releases import Release
 from kvconform_vllm.requests import Live
 from kvconform_vllm.stepping import Stepper
+
+leave_out(Path(__file__).resolve().parent)
 
 _RESET_STEPS = 3
 """Steps after which the blocks of a request that has ended are free, if nobody pins them."""
@@ -62,12 +68,14 @@ class VllmBench:
         self._requests: dict[str, Live] = {}
         self._owners = Owners()
         self._origins = Origins()
+        self._faults = CopyFaults(self._owns, self.events.append)
         parts = Assembler(
             layout=self.layout,
             kind=kind,
             release=release,
             device=device,
             owners=self._owners,
+            faults=self._faults,
             record=self.events.append,
         ).assemble(options)
         self._parts: Assembly | None = parts
@@ -90,15 +98,20 @@ class VllmBench:
             self.close()
             raise
 
+    @property
+    def max_running(self) -> int:
+        """Requests that run at once at most."""
+        return int(self._scheduler.max_num_running_reqs)
+
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
         return self._kind.chunk_tokens(self.layout, self._scheduler.connector, group)
 
     def prepare(self, spec: RequestSpec) -> None:
         """Make a request known."""
-        live = Live.of(spec, self.layout.hash_block)
+        live = Live.of(spec, self.layout.hash_block, self.layout.spec_tokens)
         self._requests[spec.name] = live
-        self._owners.add(spec.name, live.prefix)
+        self._owners.add(spec.name, live.prefix, live.wrong)
 
     @_guarded
     def submit(self, request: str, *, stay_on_miss: bool = False) -> None:
@@ -149,6 +162,28 @@ class VllmBench:
             self._stepper.step()
         self._happened("pool: prefix cache reset is refused, blocks are in use")
 
+    @_guarded
+    def reset_cache(self) -> None:
+        """Reset the connector's cache, and the pool's unless a block is in use: then vLLM refuses."""
+        flying = [(at, job) for at, rank in enumerate(self._ranks) for job in rank.gate.waiting]
+        self.events.append(
+            Reset(step=self._stepper.number, in_flight=tuple(flying), at_rest=self.idle())
+        )
+        if not call("engine", self._scheduler.reset_prefix_cache):
+            self._happened("pool: prefix cache reset is refused, blocks are in use")
+        call("reset_cache", self._scheduler.connector.reset_cache)
+
+    def fail_copies(self, fault: CopyFault) -> None:
+        """From now on copies fail as ``fault`` says."""
+        self._faults.arm(fault)
+
+    def _owns(self, request: str, rank: int, place: Place) -> bool:
+        """Whether a stored block holds bytes of a request."""
+        prefix = self._requests[request].prefix
+        last = (place.index + 1) * self.layout.groups[place.group].block_size - 1
+        lane = Lane(group=place.group, layer=0, rank=rank)
+        return last < len(prefix) and prefix.content(lane, last) == place.content
+
     def hold(self, *, copies: bool) -> None:
         """Hold the reports of every rank, and with ``copies`` its copies too."""
         for rank in self._ranks:
@@ -169,6 +204,61 @@ class VllmBench:
             rank.reports.held = False
             rank.gate.held = set()
         self._happened("released")
+
+    @_guarded
+    def abort(self, request: str) -> None:
+        """The client no longer wants a request."""
+        self._tell(request, "is aborted")
+        self._stepper.abort(request)
+
+    @_guarded
+    def preempt(self, request: str) -> None:
+        """Preempt a request in the next step, if it is running."""
+        if not self._stepper.preempt(request):
+            self._tell(request, "is not running and cannot be preempted")
+
+    def gone(self, request: str) -> bool:
+        """Whether a request has ended and vLLM no longer knows it."""
+        return self.ended(request) and request not in self._scheduler.requests
+
+    def hold_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """Hold reports of some ranks, and their copies of some directions."""
+        for rank in ranks:
+            self._ranks[rank].reports.held |= reports
+            self._ranks[rank].gate.held |= set(copies)
+        self._happened(skew("held", ranks, copies, reports=reports))
+
+    def release_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """End such holds."""
+        for rank in ranks:
+            self._ranks[rank].reports.held &= not reports
+            self._ranks[rank].gate.held -= set(copies)
+        self._happened(skew("released", ranks, copies, reports=reports))
+
+    def last_first(self) -> None:
+        """From now on copies that are due together complete in reverse; ranks report all at once."""
+        for rank in self._ranks:
+            rank.gate.last_first = True
+        self._happened("what is due together comes last first")
+
+    def left_over(self) -> Sequence[str]:
+        """What is not as it was before the first request, in words."""
+        pool = self._scheduler.kv_cache_manager.block_pool
+        left = []
+        # The null block is never free.
+        if pool.get_num_free_blocks() != self.layout.num_blocks - 1:
+            left.append("blocks of the pool are not free")
+        if self._scheduler.requests:
+            left.append(f"the engine still knows {', '.join(sorted(self._scheduler.requests))}")
+        if any(rank.gate.busy for rank in self._ranks):
+            left.append("a copy has not completed")
+        if any(rank.reports.busy for rank in self._ranks):
+            left.append("a report has not arrived")
+        return left
 
     @_guarded
     def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
@@ -200,8 +290,14 @@ class VllmBench:
 
     @_guarded
     def drop_chunk(self, request: str, group: int, chunk: int) -> None:
-        """Take one chunk away, as an eviction would."""
+        """Take one chunk away, as an eviction would.
+
+        Raises `NotApplicableError` for one that is being loaded: vLLM evicts none of these.
+        """
         live = self._requests[request]
+        in_use = getattr(self._control, "in_use", None)
+        if in_use is not None and call("chunk_control", in_use, live.request, group, chunk):
+            raise NotApplicableError("n/a: a chunk that is being loaded is not evicted")
         call("chunk_control", self._control.drop, live.request, group, chunk)
         self._chunk_is(group, chunk, "dropped")
 
@@ -241,6 +337,9 @@ class VllmBench:
 
     def _chunk_is(self, group: int, chunk: int, what: str) -> None:
         self._happened(f"chunk {chunk} of group {self.layout.groups[group].name} is {what}")
+
+    def _tell(self, request: str, what: str) -> None:
+        self.events.append(Happened(step=self._stepper.number, request=request, what=what))
 
     def _happened(self, what: str) -> None:
         self.events.append(Happened(step=self._stepper.number, request="", what=what))

@@ -62,6 +62,11 @@ class OffloadingChunks:
         else:
             self._manager.complete_store([key], self._context)
 
+    def in_use(self, request: Any, group: int, chunk: int) -> bool:
+        """Whether a load has the chunk pinned, so that no eviction takes it."""
+        found = self._manager._policy.get(self._key(request, group, chunk))  # noqa: SLF001
+        return getattr(found, "ref_cnt", 0) > 0
+
     def drop(self, request: Any, group: int, chunk: int) -> None:
         """The chunk is gone, as if evicted."""
         self._release.forget_chunk(self._manager, self._key(request, group, chunk))

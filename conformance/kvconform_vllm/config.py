@@ -1,7 +1,7 @@
-"""vLLM's own configuration objects for one layout, and its two stand-ins.
+"""vLLM's own configuration objects for one layout, and its stand-ins.
 
-Stand-ins are the model configuration (a real one needs a model) and the structured-output
-manager; `docs/vllm.md` says why nothing else is.
+Stand-ins are the model configuration and, with drafts, the speculative one (real ones need a
+model), and the structured-output manager; `docs/vllm.md` says why nothing else is.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from vllm.v1.kv_cache_interface import (
     SlidingWindowSpec,
 )
 
-from kvconform.ports import GroupKind, Layout, Scheduling, UnsupportedLayoutError
+from kvconform.ports import GroupKind, Layout, Scheduling, Storage, UnsupportedLayoutError
 from kvconform_vllm.partition import ENCODER_TOKENS
 from kvconform_vllm.releases import Release
+from kvconform_vllm.speculation import speculative_config
 
 _MAX_MODEL_LEN = 1 << 16
 _MAX_REQUESTS = 8
@@ -57,7 +58,21 @@ def with_equal_pages(layout: Layout) -> Layout:
     """The layout with slots so wide that a block of every group has the same number of bytes.
 
     vLLM lays groups over each other: a block id is a place, whichever group it belongs to.
+    Raises `UnsupportedLayoutError` for ranks that have layers of their own.
     """
+    if any(group.layers_by_rank for group in layout.groups):
+        raise UnsupportedLayoutError("this engine gives every rank the same layers")
+    if any(group.kind is GroupKind.RECURRENT for group in layout.groups):
+        raise UnsupportedLayoutError("recurrent groups are not laid out on vLLM's scheduler here")
+    plain = all(
+        not (group.layer_slot_bytes or group.scale_bytes or group.page_padding)
+        for group in layout.groups
+    )
+    if not plain or layout.storage is not Storage.SEPARATE:
+        raise UnsupportedLayoutError(
+            "pages of unequal layers, with scales, padding or strides are not laid out on vLLM's "
+            "scheduler here: all groups lie over each other in equal, plain pages"
+        )
     page = lcm(*(group.block_size for group in layout.groups)) * 16
     groups = (replace(group, slot_bytes=page // group.block_size) for group in layout.groups)
     return replace(layout, groups=tuple(groups))
@@ -98,7 +113,15 @@ def kv_cache_config(layout: Layout) -> KVCacheConfig:
 
 
 def vllm_config(layout: Layout, transfer: Transfer | None, release: Release) -> VllmConfig:
-    """The engine's configuration; without ``transfer`` it has no connector."""
+    """The engine's configuration; without ``transfer`` it has no connector.
+
+    Raises `UnsupportedLayoutError` for drafts on a release that is not driven with any.
+    """
+    if layout.spec_tokens and not release.takes_drafts:
+        raise UnsupportedLayoutError(
+            f"{release.title} is not driven with speculative decoding here, 0.33 is: "
+            f"the layout has spec_tokens {layout.spec_tokens}"
+        )
     budget = layout.max_batched_tokens
     scheduler = SchedulerConfig(
         max_num_seqs=min(_MAX_REQUESTS, budget),
@@ -124,6 +147,7 @@ def vllm_config(layout: Layout, transfer: Transfer | None, release: Release) -> 
     hybrid = transfer is None or transfer.hybrid
     config.scheduler_config.disable_hybrid_kv_cache_manager = not hybrid
     config.model_config = _model(release)
+    config.speculative_config = speculative_config(layout)
     config.parallel_config.tensor_parallel_size = layout.world
     config.parallel_config.world_size = layout.world
     return config

@@ -26,7 +26,8 @@ Sink = Callable[[Live, int, int, Difference | None], None]
 class Work:
     """What a step does for one request: compute positions ``[start, end)`` over ``rows``.
 
-    ``boundary`` tokens of a hit must be in place before it does; 0 if nothing was loaded for it.
+    From ``end`` to ``wrong_end`` it computes drafts that are rejected, or tokens after the stop
+    token.  ``boundary`` tokens of a hit must be in place before it does; 0 if nothing was loaded for it.
     """
 
     live: Live
@@ -34,6 +35,9 @@ class Work:
     end: int
     rows: Rows
     boundary: int = 0
+    wrong_end: int = 0
+    sampled_end: int = 0
+    """As ``end``, and beyond the stop token: a device does not know where that is."""
 
 
 def as_kv_caches(layout: Layout, memory: RankMemory) -> dict[str, torch.Tensor]:
@@ -103,6 +107,8 @@ class Rank:
         for part in work:
             for group, row in enumerate(part.rows):
                 self.memory.write(group, row, part.live.prefix, range(part.start, part.end))
+                if part.live.wrong is not None:
+                    self.memory.write(group, row, part.live.wrong, range(part.end, part.wrong_end))
         # A layer writes before it reads: a request may share what another computes in this step.
         for part in work:
             slots, difference = self._attended(part)
@@ -121,14 +127,16 @@ class Rank:
     def _attended(self, part: Work) -> tuple[int, Difference | None]:
         """Compare what the step's queries read from before the step."""
         ranges = []
+        # Where drafts went beyond the stop token there is nobody whose bytes could be expected.
+        start = min(part.start, len(part.live.prefix))
         for position, group in enumerate(self.layout.groups):
-            oldest = num_unread_tokens(group, part.start)
+            oldest = num_unread_tokens(group, start)
             row = part.rows[position]
-            if 0 in row[oldest // group.block_size : -(-part.start // group.block_size)]:
+            if 0 in row[oldest // group.block_size : -(-start // group.block_size)]:
                 raise ConnectorBrokeError(
                     "engine", f"a step reads a block of group {group.name} that it does not hold"
                 )
-            ranges.append(range(oldest, part.start))
+            ranges.append(range(oldest, start))
         return self._compare(part.live, part.rows, ranges)
 
     def _compare(

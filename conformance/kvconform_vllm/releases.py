@@ -84,6 +84,11 @@ class Release:
         """The structured-output manager that the scheduler asks: no request uses a grammar."""
         return _NoGrammar() if self.minor >= 30 else _NoGrammar29()  # noqa: PLR2004
 
+    @property
+    def takes_drafts(self) -> bool:
+        """Whether the stand-in for a speculative configuration has all that this release reads."""
+        return self.minor >= 33  # noqa: PLR2004
+
     def model_fields(self) -> dict[str, object]:
         """What this release reads of a model configuration, beside what all read."""
         fields: dict[str, object] = {}

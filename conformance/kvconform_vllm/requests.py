@@ -10,7 +10,7 @@ from vllm.utils.hashing import sha256
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher
 from vllm.v1.request import Request
 
-from kvconform.engine.pattern import Prefix, prefix_of
+from kvconform.engine.pattern import Prefix, drafts_of, prefix_of
 from kvconform.ports import RequestSpec
 from kvconform_vllm.partition import request_arguments
 
@@ -31,32 +31,41 @@ class Live:
     prefix: Prefix
     known: int
     ended: bool = False
+    wrong: Prefix | None = None
+    """What rejected drafts leave behind; None without drafts."""
+    drafted_steps: int = 0
+    rejected_in_flight: int = 0
+    """Wrong drafts of steps whose results the scheduler has not: its count is too high by so many."""
 
     @classmethod
-    def of(cls, spec: RequestSpec, hash_block: int) -> Live:
+    def of(cls, spec: RequestSpec, hash_block: int, spec_tokens: int = 0) -> Live:
         """A request that nobody has seen yet."""
+        tokens = (*spec.prompt, *spec.output)
+        spare = 3 * (spec_tokens + 1)
         return cls(
             spec=spec,
-            request=_request(spec, hash_block),
-            prefix=prefix_of((*spec.prompt, *spec.output), spec.partition),
+            request=_request(spec, hash_block, spare if spec_tokens else 0),
+            prefix=prefix_of(tokens, spec.partition),
             known=len(spec.prompt),
+            wrong=drafts_of(tokens, spec.partition, spare) if spec_tokens else None,
         )
 
     def sample(self, end: int) -> list[int]:
-        """Tokens that a step yields which computes up to position ``end``."""
+        """Tokens that a step yields which computes right KV up to position ``end``."""
         if end < self.known:
             return []
-        at = self.known - len(self.spec.prompt)
-        self.known += 1
+        answer, first = self.spec.output, self.known - len(self.spec.prompt)
+        self.known = end + 1
         # Past the stop token whatever comes is thrown away.
-        return [self.spec.output[min(at, len(self.spec.output) - 1)]]
+        last = self.known - len(self.spec.prompt)
+        return [answer[min(at, len(answer) - 1)] for at in range(first, last)]
 
 
-def _request(spec: RequestSpec, hash_block: int) -> Request:
+def _request(spec: RequestSpec, hash_block: int, drafts: int) -> Request:
     stop = spec.output[-1]
     alone = stop not in spec.output[:-1]
     sampling = SamplingParams(
-        max_tokens=len(spec.output) + (_SPARE_TOKENS if alone else 0),
+        max_tokens=len(spec.output) + (_SPARE_TOKENS + drafts if alone else 0),
         stop_token_ids=[stop] if alone else None,
         ignore_eos=True,
         temperature=0.0,

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from vllm.v1.outputs import KVConnectorOutput, ModelRunnerOutput
+from vllm.v1.request import RequestStatus
 
 from kvconform.engine.calls import call
-from kvconform.engine.events import Computed, Ended, Event, Happened, Loaded, Read
+from kvconform.engine.effort import METER
+from kvconform.engine.events import (
+    Computed,
+    Confirmed,
+    Drafted,
+    Ended,
+    Event,
+    Happened,
+    Loaded,
+    LoadErrors,
+    LoadFailed,
+    Read,
+    Reported,
+)
 from kvconform.engine.memory import Difference
 from kvconform.engine.origins import Origins
 from kvconform.ports import Layout, Scheduling
 from kvconform_vllm.observation import Observer, Rows, rows_of
 from kvconform_vllm.ranks import Rank, Work
 from kvconform_vllm.requests import Live
+from kvconform_vllm.speculation import Drafts
 
 
 class Stepper:
@@ -43,8 +60,14 @@ class Stepper:
         self._origins = origins
         self._record = record
         self._ahead = layout.scheduling is Scheduling.ASYNC
+        self._drafts = Drafts(layout, ahead=self._ahead)
+        self._spec_tokens = layout.spec_tokens
         self._results: deque[tuple[Any, ModelRunnerOutput]] = deque()
+        self._rejected: dict[str, deque[int]] = {}
+        """By request, the wrong drafts of its steps in flight."""
         self._aggregator = _aggregator(layout.world)
+        self._bad: dict[str, frozenset[int]] = {}
+        """Blocks of each request that were said to have failed."""
 
     @property
     def number(self) -> int:
@@ -61,6 +84,31 @@ class Stepper:
                 return
         self._take(*self._results.popleft())
 
+    def abort(self, name: str) -> None:
+        """The client no longer wants a request: vLLM ends it, in whatever phase it is."""
+        request = self._scheduler.requests.get(name)
+        call("engine", self._scheduler.finish_requests, name, RequestStatus.FINISHED_ABORTED)
+        live = self._requests[name]
+        if request is not None and not live.ended:
+            live.ended = True
+            self._record(Ended(step=self.number, request=name, num_tokens=request.num_tokens))
+
+    def preempt(self, name: str) -> bool:
+        """Have a running request give up its blocks as for want of room; False if it is not running.
+
+        Results that are due are taken first: vLLM may resume the request in its very next step.
+        """
+        while self._results:
+            self._take(*self._results.popleft())
+        scheduler = self._scheduler
+        request = scheduler.requests.get(name)
+        if request is None or request not in scheduler.running:
+            return False
+        scheduler.running.remove(request)
+        call("engine", scheduler._preempt_request, request, time.monotonic())  # noqa: SLF001 - no public way
+        scheduler.prev_step_scheduled_req_ids.discard(name)
+        return True
+
     def idle(self) -> bool:
         """Whether nothing is left to do: no request, result, copy or report."""
         in_flight = any(rank.gate.busy or rank.reports.busy for rank in self._ranks)
@@ -73,12 +121,16 @@ class Stepper:
     def _execute(self, output: Any) -> ModelRunnerOutput:
         for name in output.preempted_req_ids or ():
             self._record(Happened(step=self.number, request=name, what="is preempted"))
+            self._requests[name].rejected_in_flight = 0
+            self._rejected.pop(name, None)
+        if METER.counting is not None:
+            METER.sent(pickle.dumps(output.kv_connector_metadata))
         work = self._work(output)
         taken, self._observer.taken = self._observer.taken, set()
         for rank in self._ranks:
             rank.run(output, work, taken, self._on_load, self._on_read)
         names = list(output.num_scheduled_tokens)
-        sampled = {part.live.spec.name: part.live.sample(part.end) for part in work}
+        sampled = {part.live.spec.name: part.live.sample(part.sampled_end) for part in work}
         made = [
             ModelRunnerOutput(
                 req_ids=names,
@@ -101,20 +153,59 @@ class Stepper:
             live = self._requests[name]
             if name not in self._scheduler.requests:
                 continue
-            start = starts[name]
-            end = min(start + count, len(live.prefix))
+            drafts = len(output.scheduled_spec_decode_tokens.get(name, ()))
+            rejected = self._drafts.rejected(live, drafts)
+            start = starts[name] - live.rejected_in_flight
+            # Nothing is right beyond the stop token, whatever was guessed there.
+            end = max(start, min(start + count - rejected, len(live.prefix)))
             boundary = self._observer.synchronous.pop(name, 0)
             work.append(
-                Work(live=live, start=start, end=end, rows=self.rows(name), boundary=boundary)
+                Work(
+                    live=live,
+                    start=start,
+                    end=end,
+                    rows=self.rows(name),
+                    boundary=boundary,
+                    wrong_end=start + count,
+                    sampled_end=start + count - rejected,
+                )
             )
-            self._record(Computed(step=self.number, request=name, start=start, end=end))
+            if end > start:
+                self._record(Computed(step=self.number, request=name, start=start, end=end))
+            if self._spec_tokens:
+                self._record_drafts(live, range(start + count - drafts, start + count), end, starts[name])
+                live.rejected_in_flight += rejected
+                self._rejected.setdefault(name, deque()).append(rejected)
             self._origins.computed(live.prefix, range(start, end))
         return work
 
+    def _record_drafts(self, live: Live, drafts: range, right: int, kept_at: int) -> None:
+        name = live.spec.name
+        if drafts:
+            event = Drafted(
+                step=self.number,
+                request=name,
+                start=drafts.start,
+                right=max(drafts.start, right),
+                end=drafts.stop,
+            )
+            self._record(event)
+        tokens = min(live.request.num_tokens, right)
+        self._record(Confirmed(step=self.number, request=name, tokens=tokens, kept_at=kept_at))
+
     def _take(self, output: Any, result: ModelRunnerOutput) -> None:
-        for name in sorted(result.kv_connector_output.finished_recving or ()):
-            self._check_load(name)
+        report = result.kv_connector_output
+        self._watch_reports(report)
+        failed = self._load_errors(report)
+        for name in sorted(report.finished_recving or ()):
+            self._check_load(name, failed.get(name, frozenset()))
         updates = call("engine", self._scheduler.update_from_output, output, result)
+        for name in output.num_scheduled_tokens:
+            waiting = self._rejected.get(name)
+            if waiting:
+                self._requests[name].rejected_in_flight -= waiting.popleft()
+        tokens = dict(zip(result.req_ids, result.sampled_token_ids, strict=True))
+        call("engine", self._drafts.propose, self._scheduler, tokens)
         for outputs in updates.values():
             for one in outputs.outputs:
                 if one.finish_reason is not None:
@@ -123,18 +214,60 @@ class Stepper:
                     tokens = live.request.num_tokens
                     self._record(Ended(step=self.number, request=one.request_id, num_tokens=tokens))
 
-    def _check_load(self, name: str) -> None:
+    def _watch_reports(self, merged: KVConnectorOutput) -> None:
+        """What the ranks together report, as vLLM gets it; its own scheduler dies of the unasked."""
+        told = {"load": merged.finished_recving, "stores": merged.finished_sending}
+        for what, names in told.items():
+            for name in sorted(names or ()):
+                known = name in self._scheduler.requests
+                self._record(
+                    Reported(
+                        step=self.number,
+                        rank=0,
+                        request=name,
+                        what=what,
+                        fault="" if known else "although the engine no longer waits for it",
+                    )
+                )
+
+    def _load_errors(self, report: KVConnectorOutput) -> dict[str, frozenset[int]]:
+        """Blocks that loads are said to have failed to fill, by request.
+
+        A rank says it of blocks, or of a request and then of all its blocks.
+        """
+        told = set(getattr(report, "failed_recving", None) or ())
+        bad = set(report.invalid_block_ids or ())
+        for name in list(self._scheduler.requests) if told or bad else ():
+            held = {block for row in self.rows(name) for block in row if block}
+            self._bad[name] = self._bad.get(name, frozenset()) | (held if name in told else held & bad)
+        if bad:
+            ids = tuple(sorted(bad))
+            holders = tuple(frozenset(n for n, held in self._bad.items() if i in held) for i in ids)
+            self._record(LoadErrors(step=self.number, rank=0, ids=ids, holders=holders))
+        return {name: held for name, held in self._bad.items() if held}
+
+    def _check_load(self, name: str, failed: frozenset[int]) -> None:
         """Compare before vLLM publishes the blocks or lets the request run."""
         request = self._scheduler.requests.get(name)
         if request is None or request.is_finished():
             return
         rows, boundary = self.rows(name), request.num_computed_tokens
+        self._bad.pop(name, None)
+        if failed:
+            rows = tuple(tuple(0 if block in failed else block for block in row) for row in rows)
         slots, first = 0, None
         for rank in self._ranks:
             compared, difference = rank.retained(self._requests[name], rows, boundary)
             slots += compared
             first = first or difference
-        self._on_load(self._requests[name], boundary, slots, first)
+        if not failed:
+            self._on_load(self._requests[name], boundary, slots, first)
+            return
+        self._record(
+            LoadFailed(
+                step=self.number, request=name, boundary=boundary, valid=0, difference=first
+            )
+        )
 
     def _on_load(
         self, live: Live, boundary: int, slots: int, difference: Difference | None

@@ -137,12 +137,13 @@ class SmallScheduler(SchedulerSide):
 
 class SmallWorker(WorkerSide):
     def __init__(self, layout: Layout) -> None:
-        self.layers = [group.layer_names() for group in layout.groups]
+        self.names = [group.layer_names() for group in layout.groups]
         self.memory: dict[tuple[str, Key], torch.Tensor] = {}  # (layer, chunk): stored blocks
         self.metadata: Meta
 
     def register_kv_caches(self, kv_caches: Mapping[str, torch.Tensor]) -> None:
-        self.caches = kv_caches
+        self.caches = kv_caches  # of this rank's layers
+        self.layers = [[name for name in group if name in kv_caches] for group in self.names]
 
     def start_load_kv(self) -> None:
         for key, row, block in self.metadata.loads:

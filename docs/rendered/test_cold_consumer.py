@@ -7,7 +7,7 @@ import pytest
 from kvconform.matrix import RowsFile
 
 ROWS = RowsFile.read(Path(__file__).with_suffix(".json"))
-CHECKS = ('bytes-after-load', 'hit-is-covered', 'hit-is-best', 'hits-are-monotone', 'load-is-exact', 'store-is-exact', 'load-is-async', 'reads-own-bytes', 'no-exception', 'every-request-ends')
+CHECKS = ('bytes-after-load', 'hit-is-covered', 'hit-is-best', 'state-at-boundary', 'hits-are-monotone', 'load-is-exact', 'store-is-exact', 'load-is-async', 'reads-own-bytes', 'writes-only-loads', 'job-blocks', 'no-exception', 'every-request-ends')
 
 
 @pytest.mark.parametrize("row", ROWS, ids=ROWS.ids)

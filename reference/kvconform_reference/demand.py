@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from math import lcm
 
 from kvconform.ports import Group, GroupKind, Layout
 
@@ -30,6 +32,11 @@ class GroupDemand:
     def is_full(self) -> bool:
         """Whether a hit needs every chunk from the first on."""
         return self.group.kind is GroupKind.FULL
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether a hit needs one state."""
+        return self.group.kind is GroupKind.RECURRENT
 
     @property
     def reach(self) -> int:
@@ -72,6 +79,10 @@ class GroupDemand:
         """The oldest token that a hit of ``boundary`` tokens needs."""
         return 0 if self.is_full else max(0, boundary - self.reach)
 
+    def last_end(self, limit: int) -> int:
+        """The longest boundary up to ``limit`` at which a hit can end, as far as this group goes."""
+        return limit
+
     def tail(self, boundary: int) -> int | None:
         """The chunk of a draft group that must be ready beyond the boundary, and is dropped."""
         return cdiv(boundary, self.chunk) if self.group.eagle else None
@@ -103,6 +114,29 @@ class ChunkedLocalDemand(GroupDemand):
     def below(self, boundary: int, broken: int) -> int:
         """Below the broken chunk, or at the start of the attention chunk if that is later."""
         return max(broken * self.chunk, self.first_token(boundary))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecurrentDemand(GroupDemand):
+    """A hit needs the one state of all tokens below it, which there is at a block's end only."""
+
+    @property
+    def reach(self) -> int:
+        """The last token below a boundary: its block holds the state."""
+        return 1
+
+    def first_token(self, boundary: int) -> int:
+        """The last token below the boundary."""
+        return max(0, boundary - 1)
+
+    def needed(self, boundary: int) -> range:
+        """The chunk that the state lies in."""
+        end = cdiv(boundary, self.chunk)
+        return range(max(0, end - 1), end)
+
+    def last_end(self, limit: int) -> int:
+        """The last block's end."""
+        return limit // self.group.block_size * self.group.block_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +193,13 @@ class StoreMask:
         return max(needed, default=boundary)
 
     def _alignments(self, start: int, stop: int) -> Iterator[int]:
-        """Alignment boundaries in ``[start, stop)``."""
+        """Alignment boundaries in ``[start, stop)``: where hits that reach them end."""
+        grid = lcm(*(demand.group.block_size for demand in self.demands if demand.is_recurrent))
+        ends = (end // grid * grid for end in self._reached(start, stop + grid - 1))
+        yield from (end for end, _ in groupby(ends) if start <= end < stop)
+
+    def _reached(self, start: int, stop: int) -> Iterator[int]:
+        """Where the chunks of all full-attention groups end together, in ``[start, stop)``."""
         sizes = [demand.chunk for demand in self.demands if demand.is_full] or [self.hash_block]
         for size in sizes:
             for boundary in range(cdiv(max(1, start), size) * size, stop, size):
@@ -171,8 +211,12 @@ def demands_of(
     layout: Layout, blocks_per_chunk: int, *, seed_bound: bool = False
 ) -> tuple[GroupDemand, ...]:
     """One demand for each group of a layout."""
+    kinds = {
+        GroupKind.CHUNKED_LOCAL: ChunkedLocalDemand,
+        GroupKind.RECURRENT: RecurrentDemand,
+    }
     return tuple(
-        (ChunkedLocalDemand if group.kind is GroupKind.CHUNKED_LOCAL else GroupDemand)(
+        kinds.get(group.kind, GroupDemand)(
             group=group, chunk=group.block_size * blocks_per_chunk, seed_bound=seed_bound
         )
         for group in layout.groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvconform.ports import ChunkState, Request, load_cap
@@ -67,12 +68,29 @@ class Lookup:
             for group in order:
                 if served.get(group) == limit:
                     continue
-                serve = self._full if self.demands[group].is_full else self._windowed
-                limit = serve(request, group, limit, local_tokens)
+                limit = self._server(group)(request, group, limit, local_tokens)
                 if limit <= local_tokens:
                     return 0
                 served[group] = limit
         return limit
+
+    def _server(self, group: int) -> Callable[[Request, int, int, int], int]:
+        """What finds the longest boundary up to a limit that one group can serve."""
+        if self.demands[group].is_recurrent:
+            return self._recurrent
+        return self._full if self.demands[group].is_full else self._windowed
+
+    def _recurrent(self, request: Request, group: int, limit: int, local_tokens: int) -> int:
+        """The last state up to the limit; each is one block of a chunk."""
+        demand = self.demands[group]
+        boundary = demand.last_end(limit)
+        while boundary > local_tokens:
+            (chunk,) = demand.needed(boundary)
+            block = (boundary - chunk * demand.chunk) // demand.group.block_size - 1
+            if self._usable(request, group, chunk, block):
+                return boundary
+            boundary = demand.last_end(boundary - 1)
+        return 0
 
     def _coarseness(self, group: int) -> tuple[bool, int]:
         return not self.demands[group].is_full, self.demands[group].chunk
@@ -125,7 +143,7 @@ class Lookup:
         """Whether a chunk is there or coming, with every block from ``first_block`` on."""
         key = self.key(request, group, chunk)
         found = self.manager.get(key) if key is not None else None
-        return found is not None and found.first_block <= first_block
+        return found is not None and found.first_block <= first_block not in found.lacking
 
     def _in_flight(self, request: Request, group: int, boundary: int, local_tokens: int) -> bool:
         demand = self.demands[group]

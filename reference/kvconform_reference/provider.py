@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kvconform.ports import ConnectorFactory, ConnectorNotFoundError, Store, StoreFactory
 from kvconform_reference.connector import make_connector
-from kvconform_reference.mutants import MUTANTS
+from kvconform_reference.mutants import KILLERS, MUTANTS
 from kvconform_reference.stores import FileStore, MemoryStore
 
 VERSION = "0.1.0"
@@ -45,10 +45,12 @@ class Mutant:
     def describe(self, argument: str) -> Mapping[str, str]:
         """Version, ``fault`` in one sentence, and the ``clause`` that must catch it.
 
-        ``cases`` is the exact number of the seed's cases that fail, where it is known.
+        ``classes`` of field reports that it stands for; ``killer``, a case that tells it apart;
+        ``cases``, the exact number of the seed's cases that fail: each where it is known.
         """
         mutant = MUTANTS[argument]
         told = {"version": VERSION, "fault": mutant.fault, "clause": ",".join(mutant.clauses)}
+        told |= {"classes": ",".join(mutant.classes), "killer": KILLERS.get(argument, "")}
         return told if mutant.seed_cases is None else {**told, "cases": str(mutant.seed_cases)}
 
 

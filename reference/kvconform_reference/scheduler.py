@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kvconform.ports import (
     BlockTable,
+    ChunkEvent,
     Direction,
     Layout,
     Request,
@@ -24,26 +25,46 @@ from kvconform_reference.worker import Completed, StepMetadata
 
 
 @dataclass(slots=True)
-class _Job:
+class Job:
     """A transfer in flight and the ranks that have reported it."""
 
     chunks: list[Chunk]
+    request_id: str
     sources: frozenset[int] = frozenset()
     """Pool blocks that a store reads."""
     ranks: set[int] = field(default_factory=set)
+    failed: bool = False
+    """Whether it failed on a rank."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
-    """A complete chunk of a request, with the pool blocks that still hold it."""
+class Offer:
+    """A complete chunk of a request: the pool blocks that hold it, and which of its ``size`` blocks they are."""
 
     key: OffloadKey
-    first_block: int
+    chunk: int
+    end: int
+    """Tokens up to its end."""
     blocks: tuple[int, ...]
+    subs: tuple[int, ...]
+    size: int
+
+    @property
+    def first_block(self) -> int:
+        """The first block of the chunk that there is."""
+        return self.subs[0]
+
+    @property
+    def lacking(self) -> frozenset[int]:
+        """Blocks of the chunk behind it that there are not, of so many as it has."""
+        return frozenset(range(self.first_block, self.size)) - set(self.subs)
 
 
 class ReferenceScheduler(SchedulerSide):
     """One for all ranks."""
+
+    synchronous = False
+    """Whether the step that makes room for a hit waits for its load."""
 
     def __init__(
         self, layout: Layout, demands: Sequence[GroupDemand], mask: StoreMask, manager: ChunkManager
@@ -54,18 +75,19 @@ class ReferenceScheduler(SchedulerSide):
         self.manager = manager
         self.lookup = Lookup(demands=self.demands, hash_block=layout.hash_block, manager=manager)
         self._cursors: dict[str, list[int]] = {}
-        self._jobs: dict[Direction, dict[int, _Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
+        self._accesses: dict[str, int] = {}
+        self._jobs: dict[Direction, dict[int, Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
         self._next_job = 0
         self._loads: list[Transfer] = []
 
     def get_num_new_matched_tokens(
         self, request: Request, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
-        """The longest hit beyond the local tokens, loaded asynchronously."""
+        """The longest hit beyond the local tokens."""
         boundary = self.lookup.longest(request, num_computed_tokens)
         if boundary is LATER:
             return None, False
-        return max(0, boundary - num_computed_tokens), boundary > 0
+        return max(0, boundary - num_computed_tokens), boundary > 0 and not self.synchronous
 
     def update_state_after_alloc(
         self, request: Request, blocks: BlockTable, num_external_tokens: int
@@ -86,6 +108,7 @@ class ReferenceScheduler(SchedulerSide):
             indices = sorted({index // per_chunk for index, _ in held})
             loaded = self.manager.prepare_load(self._key(request, group, chunk) for chunk in indices)
             slots = {index: chunk.slot for index, chunk in zip(indices, loaded, strict=True)}
+            self.manager.use((chunk.key for chunk in loaded), self._access(request))
             chunks += loaded
             if held:
                 parts.append(
@@ -96,7 +119,7 @@ class ReferenceScheduler(SchedulerSide):
                         subs=tuple(index % per_chunk for index, _ in held),
                     )
                 )
-        job_id = self._track(Direction.LOAD, _Job(chunks))
+        job_id = self._track(Direction.LOAD, Job(chunks, request.request_id))
         self._loads.append(
             Transfer(job_id=job_id, direction=Direction.LOAD, parts=tuple(parts), request_id=request.request_id)
         )
@@ -119,35 +142,47 @@ class ReferenceScheduler(SchedulerSide):
 
     def _store(self, scheduled: ScheduledRequest) -> Transfer | None:
         """One job for all chunks of a request that this step completes."""
-        offers = self._offers(scheduled)
-        taken = {chunk.key: chunk for chunk in self.manager.prepare_store([(o.key, o.first_block) for o in offers])}
+        # The head of what is offered goes first, in all groups: it is of use without the tail.
+        offers = sorted(self.offers(scheduled), key=lambda offer: offer.end)
+        found = [(offer.key, offer.first_block) for offer in offers]
+        chunks = self.manager.prepare_store(found, self._access(scheduled.request))
+        taken = {chunk.key: chunk for chunk in chunks}
+        self.advance(scheduled, offers)
         stored = [offer for offer in offers if offer.key in taken]
         if not stored:
             return None
+        for offer in stored:
+            taken[offer.key].lacking = offer.lacking
         parts = []
         for group in sorted({offer.key[1] for offer in stored}):
             rows = [
-                (block, taken[offer.key].slot, offer.first_block + at)
+                (block, taken[offer.key].slot, sub)
                 for offer in stored
                 if offer.key[1] == group
-                for at, block in enumerate(offer.blocks)
+                for block, sub in zip(offer.blocks, offer.subs, strict=True)
             ]
             blocks, slots, subs = zip(*rows, strict=True)
             parts.append(Part(group=group, blocks=blocks, slots=slots, subs=subs))
         sources = frozenset(block for offer in stored for block in offer.blocks)
-        job_id = self._track(Direction.STORE, _Job(list(taken.values()), sources))
-        return Transfer(job_id=job_id, direction=Direction.STORE, parts=tuple(parts))
+        name = scheduled.request.request_id
+        job_id = self._track(Direction.STORE, Job(list(taken.values()), name, sources))
+        return Transfer(
+            job_id=job_id, direction=Direction.STORE, parts=tuple(parts), request_id=name
+        )
 
-    def _offers(self, scheduled: ScheduledRequest) -> list[_Offer]:
-        """Complete chunks beyond the request's cursors that the mask wants.
+    def limit(self, scheduled: ScheduledRequest) -> int:
+        """Tokens that are computed once the step is over and may be stored.
 
-        The cursor moves over chunks that were offered; under asynchronous scheduling tokens may
-        be computed before they are known here, and their chunks wait for their keys.
+        Under asynchronous scheduling tokens may be computed before they are known here, and their
+        chunks wait for their keys.
         """
-        request = scheduled.request
-        cursors = self._cursors.setdefault(request.request_id, [0] * len(self.demands))
         computed = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
-        limit = min(computed, self.storable_tokens(request))
+        return min(computed, self.storable_tokens(scheduled.request))
+
+    def offers(self, scheduled: ScheduledRequest) -> list[Offer]:
+        """Complete chunks beyond the request's cursors that the mask wants."""
+        request, limit = scheduled.request, self.limit(scheduled)
+        cursors = self._cursors.setdefault(request.request_id, [0] * len(self.demands))
         offers = []
         for group, demand in enumerate(self.demands):
             per_chunk = demand.chunk // demand.group.block_size
@@ -156,10 +191,22 @@ class ReferenceScheduler(SchedulerSide):
                     continue
                 row = scheduled.table.held(group, chunk * per_chunk, (chunk + 1) * per_chunk)
                 if row:
-                    first = row[0][0] - chunk * per_chunk
-                    offers.append(_Offer(self._key(request, group, chunk), first, tuple(b for _, b in row)))
-            cursors[group] = max(cursors[group], limit // demand.chunk)
+                    key, end = self._key(request, group, chunk), (chunk + 1) * demand.chunk
+                    blocks = tuple(block for _, block in row)
+                    subs = tuple(index - chunk * per_chunk for index, _ in row)
+                    offers.append(Offer(key, chunk, end, blocks, subs, per_chunk))
         return offers
+
+    def advance(self, scheduled: ScheduledRequest, offers: Sequence[Offer]) -> None:
+        """Move the cursors over what was offered, up to the first chunk that found no room.
+
+        That one is offered again in the request's next step: room may have come by then.
+        """
+        cursors, limit = self._cursors[scheduled.request.request_id], self.limit(scheduled)
+        refused = [offer for offer in offers if self.manager.get(offer.key) is None]
+        for group, demand in enumerate(self.demands):
+            ends = [offer.chunk for offer in refused if offer.key[1] == group]
+            cursors[group] = max(cursors[group], min([limit // demand.chunk, *ends]))
 
     def storable_tokens(self, request: Request) -> int:
         """Tokens from the front that have keys and may be stored."""
@@ -177,30 +224,71 @@ class ReferenceScheduler(SchedulerSide):
         """Blocks are not kept: a fence completes a store before its blocks are overwritten."""
         del blocks
         self._cursors.pop(request.request_id, None)
+        self._accesses.pop(request.request_id, None)
+        self.manager.use(self.prefix(request), self.manager.new_access())
         return False, None
 
+    def prefix(self, request: Request) -> list[OffloadKey]:
+        """The keys of all chunks of a request, head first, groups side by side."""
+        known = len(request.block_hashes) * self.layout.hash_block
+        ends = [
+            ((chunk + 1) * demand.chunk, group, chunk)
+            for group, demand in enumerate(self.demands)
+            for chunk in range(known // demand.chunk)
+        ]
+        return [self._key(request, group, chunk) for _, group, chunk in sorted(ends)]
+
+    def _access(self, request: Request) -> int:
+        """The number of a request's use of chunks while it lives; its end is a later one."""
+        if request.request_id not in self._accesses:
+            self._accesses[request.request_id] = self.manager.new_access()
+        return self._accesses[request.request_id]
+
     def update_connector_output(self, result: StepResult) -> None:
-        """Complete the jobs that every rank has reported."""
+        """Complete the jobs that every rank has reported; one that failed on a rank has failed."""
         completed = result.worker_meta
         if not isinstance(completed, Completed):
             return
         for job_id in completed.stores:
-            for chunk in self._reported(Direction.STORE, job_id, result.rank):
-                self.manager.complete_store(chunk)
+            job = self._reported(Direction.STORE, job_id, result.rank, completed.failed)
+            if job is not None:
+                self.stored(job)
         for job_id in completed.loads:
-            self.manager.complete_load(self._reported(Direction.LOAD, job_id, result.rank))
+            job = self._reported(Direction.LOAD, job_id, result.rank, completed.failed)
+            if job is not None:
+                self.loaded(job)
 
-    def _reported(self, direction: Direction, job_id: int, rank: int) -> list[Chunk]:
+    def stored(self, job: Job) -> None:
+        """A store is over on every rank."""
+        for chunk in job.chunks:
+            self.manager.complete_store(chunk, success=not job.failed)
+
+    def loaded(self, job: Job) -> None:
+        """A load is over on every rank; chunks that could not be read are stored anew."""
+        self.manager.complete_load(job.chunks)
+        if job.failed:
+            self.manager.give_up(job.chunks)
+            # The request computes these tokens itself and offers their chunks once more.
+            self._cursors.pop(job.request_id, None)
+
+    def _reported(
+        self, direction: Direction, job_id: int, rank: int, failed: frozenset[int]
+    ) -> Job | None:
+        """The job, if this was the last rank to report it."""
         job = self._jobs[direction][job_id]
         job.ranks.add(rank)
+        job.failed |= job_id in failed
         if len(job.ranks) < self.layout.world:
-            return []
-        del self._jobs[direction][job_id]
-        return job.chunks
+            return None
+        return self._jobs[direction].pop(job_id)
 
     def reset_cache(self) -> None:
         """Forget every chunk; jobs in flight end without effect."""
         self.manager.clear()
+
+    def take_events(self) -> Sequence[ChunkEvent]:
+        """Chunks stored and removed since the last call."""
+        return self.manager.take_events()
 
     def has_pending_work(self) -> bool:
         """Jobs need steps to be submitted and reported."""
@@ -212,7 +300,7 @@ class ReferenceScheduler(SchedulerSide):
             raise LookupError(f"chunk {chunk} of group {group} has no key in {request.request_id!r} yet")
         return key
 
-    def _track(self, direction: Direction, job: _Job) -> int:
+    def _track(self, direction: Direction, job: Job) -> int:
         self._next_job += 1
         self._jobs[direction][self._next_job] = job
         return self._next_job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -32,7 +32,7 @@ class Transfer:
     direction: Direction
     parts: tuple[Part, ...]
     request_id: str = ""
-    """The request that waits for a load."""
+    """The request that waits for a load, or whose blocks are stored."""
 
     def as_job(self) -> TransferJob:
         """What a transfer gate is told."""
@@ -43,22 +43,27 @@ class Transfer:
 class HostChunks:
     """Host memory of one rank: ``num_slots`` chunks, each large enough for any group.
 
-    Memory is moved as 64-bit words.
+    Memory is moved as 64-bit words where the pool's pages allow it, else as bytes.
     """
 
     def __init__(self, layout: Layout, blocks_per_chunk: int, num_slots: int, *, pinned: bool) -> None:
-        block_words = max(group.layers * group.page_bytes // 8 for group in layout.groups)
-        shape = (num_slots, block_words * blocks_per_chunk)
-        self._memory = torch.empty(shape, dtype=torch.int64, pin_memory=pinned)
         self._layout = layout
         self._blocks_per_chunk = blocks_per_chunk
+        block_bytes = max(sum(self._sizes(group)) for group in range(len(layout.groups)))
+        shape = (num_slots, block_bytes * blocks_per_chunk)
+        self._memory = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)
 
-    def view(self, group: int, layer: int) -> torch.Tensor:
-        """One layer's part of every chunk: shape (num_slots, blocks_per_chunk, words of a page)."""
-        page = self._layout.groups[group].page_bytes // 8
-        size = self._blocks_per_chunk * page
-        part = self._memory.narrow(1, layer * size, size)
-        return part.view(len(part), self._blocks_per_chunk, page)
+    def _sizes(self, group: int) -> list[int]:
+        """Bytes that a block takes here in each layer, rounded up to whole words."""
+        spec = self._layout.groups[group]
+        return [-(-spec.page_bytes_of(layer) // 8) * 8 for layer in range(spec.layers)]
+
+    def view(self, group: int, layer: int, dtype: torch.dtype) -> torch.Tensor:
+        """One layer's part of every chunk: (num_slots, blocks_per_chunk, units of a page)."""
+        sizes, count = self._sizes(group), self._blocks_per_chunk
+        part = self._memory.narrow(1, sum(sizes[:layer]) * count, sizes[layer] * count)
+        page = self._layout.groups[group].page_bytes_of(layer)
+        return part.view(len(part), count, -1)[:, :, :page].view(dtype)
 
 
 class Copier(Protocol):
@@ -87,7 +92,23 @@ class _Done:
 
 
 def _as_words(caches: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: cache.view(torch.int64) for name, cache in caches.items()}
+    """Caches in the widest units that their pages and strides are multiples of."""
+    return {
+        name: cache if any(n % 8 for n in _extents(cache)) else cache.view(torch.int64)
+        for name, cache in caches.items()
+    }
+
+
+def _extents(cache: torch.Tensor) -> tuple[int, int, int]:
+    return int(cache.shape[1]), int(cache.stride(0)), int(cache.storage_offset())
+
+
+def _layers_here(
+    layout: Layout, group: int, caches: Mapping[str, object]
+) -> list[tuple[int, str]]:
+    """Numbers and names of the group's layers that this rank has: not all, if ranks have their own."""
+    names = enumerate(layout.groups[group].layer_names())
+    return [(layer, name) for layer, name in names if name in caches]
 
 
 class HostCopier:
@@ -95,15 +116,19 @@ class HostCopier:
 
     def __init__(self, layout: Layout, caches: Mapping[str, torch.Tensor], host: HostChunks) -> None:
         self._layout = layout
-        self._caches = {name: words.numpy() for name, words in _as_words(caches).items()}
+        self._words = _as_words(caches)
+        self._caches = {name: words.numpy() for name, words in self._words.items()}
         self._host = host
+
+    def _chunks(self, group: int, layer: int, name: str) -> Any:
+        return self._host.view(group, layer, self._words[name].dtype).numpy()
 
     def start(self, transfer: Transfer) -> Copy:
         """Copy at once, row by row: numpy moves a row as one piece, and starts soonest."""
         for part in transfer.parts:
             places = list(zip(part.blocks, part.slots, part.subs, strict=True))
-            for layer, name in enumerate(self._layout.groups[part.group].layer_names()):
-                chunk, cache = self._host.view(part.group, layer).numpy(), self._caches[name]
+            for layer, name in _layers_here(self._layout, part.group, self._caches):
+                chunk, cache = self._chunks(part.group, layer, name), self._caches[name]
                 for block, slot, sub in places:
                     if transfer.direction is Direction.STORE:
                         chunk[slot, sub] = cache[block]
@@ -152,8 +177,10 @@ class CudaCopier:
         land: list[Callable[[], object]] = []
         with torch.cuda.stream(stream):
             for part in transfer.parts:
-                for layer, name in enumerate(self._layout.groups[part.group].layer_names()):
-                    self._queue(transfer.direction, part, self._host.view(part.group, layer), self._caches[name], land)
+                for layer, name in _layers_here(self._layout, part.group, self._caches):
+                    cache = self._caches[name]
+                    chunk = self._host.view(part.group, layer, cache.dtype)
+                    self._queue(transfer.direction, part, chunk, cache, land)
             event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             event.record(stream)
         return _StreamCopy(event, land)

@@ -25,10 +25,11 @@ class StepMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """What a rank reports: ids of the jobs that are complete on it."""
+    """What a rank reports: ids of the jobs that are over on it, and of those among them that failed."""
 
     stores: tuple[int, ...] = ()
     loads: tuple[int, ...] = ()
+    failed: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -50,6 +51,9 @@ class ReferenceWorker(WorkerSide):
     By then the forward pass that wrote their blocks is over, and sampling was not delayed.
     """
 
+    synchronous = False
+    """Whether a step waits for the loads that start in it."""
+
     def __init__(
         self, layout: Layout, blocks_per_chunk: int, num_slots: int, gate: TransferGate | None
     ) -> None:
@@ -59,8 +63,11 @@ class ReferenceWorker(WorkerSide):
         self._gate = gate
         self._own = _Own()
         self._deferred: list[Transfer] = []
-        self._loading: dict[int, str] = {}
+        self._loading: dict[int, Transfer] = {}
         self._storing: set[int] = set()
+        self._over: list[tuple[int, bool]] = []
+        """Jobs that are over and not reported."""
+        self._load_errors: set[int] = set()
         self._completed = Completed()
         self._copier: Copier | None = None
 
@@ -98,12 +105,27 @@ class ReferenceWorker(WorkerSide):
     def start_load_kv(self) -> None:
         """Submit the step's loads."""
         for transfer in self.metadata.loads:
-            self._loading[transfer.job_id] = transfer.request_id
+            self._loading[transfer.job_id] = transfer
             self.submit(transfer)
+        if self.synchronous:
+            self.flush(tuple(transfer.job_id for transfer in self.metadata.loads))
 
     def wait_for_save(self) -> None:
-        """Keep the step's stores for the next step."""
-        self._deferred.extend(self.metadata.stores)
+        """Keep the step's stores for the next step.
+
+        What was computed behind a load that this step waited for in vain is wrong: it is not stored.
+        """
+        spoiled = set()
+        if self.synchronous:
+            self._over += self._finished()
+            failed = {job for job, success in self._over if not success}
+            spoiled = {t.request_id for job, t in self._loading.items() if job in failed}
+        for transfer in self.metadata.stores:
+            if transfer.request_id in spoiled:
+                self._storing.add(transfer.job_id)
+                self._over.append((transfer.job_id, False))
+            else:
+                self._deferred.append(transfer)
 
     def submit(self, transfer: Transfer) -> None:
         """Start a copy, or hand it to the gate."""
@@ -113,19 +135,38 @@ class ReferenceWorker(WorkerSide):
             self._gate.submit(transfer.as_job(), lambda: self.copier.start(transfer).wait())
 
     def get_finished(self, finished_request_ids: set[str]) -> tuple[set[str], set[str]]:
-        """Requests whose loads are complete; stores of ended requests keep no blocks."""
+        """Requests whose loads are over; stores of ended requests keep no blocks.
+
+        A load that failed is over too: its blocks are told beside, in the same step.
+        """
         del finished_request_ids
-        stores, loads, waiting = [], [], set()
-        finished = self._own.finished() if self._gate is None else self._gate.finished()
-        for job, _ in finished:
+        stores, loads, failed, waiting = [], [], set(), set()
+        over, self._over = [*self._over, *self._finished()], []
+        for job, success in over:
+            if not success:
+                failed.add(job)
             if job in self._storing:
                 self._storing.discard(job)
                 stores.append(job)
-            else:
-                loads.append(job)
-                waiting.add(self._loading.pop(job))
-        self._completed = Completed(stores=tuple(stores), loads=tuple(loads))
+                continue
+            loads.append(job)
+            transfer = self._loading.pop(job)
+            if not self.synchronous:
+                waiting.add(transfer.request_id)
+            if not success:
+                self._load_errors |= {block for part in transfer.parts for block in part.blocks}
+        self._completed = Completed(
+            stores=tuple(stores), loads=tuple(loads), failed=frozenset(failed)
+        )
         return set(), waiting
+
+    def get_block_ids_with_load_errors(self) -> set[int]:
+        """Every block of a load that failed: which of them were filled is not known."""
+        told, self._load_errors = self._load_errors, set()
+        return told
+
+    def _finished(self) -> list[tuple[int, bool]]:
+        return self._own.finished() if self._gate is None else self._gate.finished()
 
     def build_connector_worker_meta(self) -> Completed:
         """The jobs that completed since the last report."""

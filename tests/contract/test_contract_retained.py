@@ -38,7 +38,8 @@ def num_chunks(group: Group, chunk: int, boundary: int) -> int:
 
 def test_every_kind_is_tied_to_the_allocator_below():
     """A new kind of group must be added to the property that ties engine and contract."""
-    assert set(GroupKind) == {GroupKind.FULL, GroupKind.SLIDING, GroupKind.CHUNKED_LOCAL}
+    tied = {GroupKind.FULL, GroupKind.SLIDING, GroupKind.CHUNKED_LOCAL, GroupKind.RECURRENT}
+    assert set(GroupKind) == tied
 
 
 @given(layout=layouts(), computed=st.integers(0, 5000))

@@ -22,7 +22,7 @@ from engine_fakes import (
     spec,
 )
 
-from kvconform.engine.events import Admitted, Broke, Computed, Ended, Happened, Loaded, Read
+from kvconform.engine.events import Admitted, Broke, Computed, Ended, Loaded, LoadFailed, Read
 from kvconform.engine.transfers import Gate, ReportQueue
 from kvconform.ports import Direction, Scheduling, TransferJob
 from kvconform_reference.mutants import MUTANTS
@@ -274,24 +274,20 @@ def test_loads_that_fill_the_pool_do_not_lock_it(scheduling):
 
 
 class FailsItsFirstLoad(ReferenceWorker):
-    """The first load moves nothing and reports its blocks as failed."""
+    """The first load moves nothing, without any gate that has it fail."""
 
-    failed: frozenset[int] | None = None
+    failed = False
 
     def submit(self, transfer):
-        if transfer.direction is Direction.LOAD and self.failed is None:
-            self.failed = frozenset(b for part in transfer.parts for b in part.blocks)
-            self._loading.pop(transfer.job_id)
+        if transfer.direction is Direction.LOAD and not self.failed:
+            self.failed = True
+            self._over.append((transfer.job_id, False))
             return
         super().submit(transfer)
 
-    def get_block_ids_with_load_errors(self):
-        told, self.failed = self.failed or frozenset(), frozenset() if self.failed else self.failed
-        return set(told)
-
 
 def test_a_failed_load_is_computed_instead():
-    """The request starts over without a lookup and ends, on right bytes; no block is lost."""
+    """The request starts over and ends, on right bytes; the load's blocks were told as failed."""
     engine = engine_of(factory=patched(FailsItsFirstLoad))
     run(engine, spec("producer", 33))
     engine.reset_prefix_cache()
@@ -299,7 +295,8 @@ def test_a_failed_load_is_computed_instead():
     engine.submit("consumer")
     for _ in range(6):
         engine.step()
-    assert [e.what for e in of(engine, Happened, "consumer")] == ["recomputes after a failed load"]
+    (failed,) = of(engine, LoadFailed, "consumer")
+    assert (failed.boundary, failed.valid, failed.difference) == (32, 0, None)
     assert [(e.start, e.end) for e in of(engine, Computed, "consumer")] == [(0, 33)]
     assert engine.ended("consumer")
     assert not differences(engine)

@@ -49,9 +49,9 @@ def kind_of(path: Path, connector: str) -> str:
     ("fault", "clause", "check"),
     [
         ("half-chunk", "cov-1", "bytes-after-load"),
-        ("no-fence", "cov-1", "bytes-after-load"),
+        ("no-fence", "evt-2", "events-in-order"),
         ("ranks-share-memory", "cov-1", "bytes-after-load"),
-        ("salt-ignored", "iso-1", "never-shared"),
+        ("salt-ignored", "evt-2", "events-in-order"),
         ("stray-write", "int-1", "reads-own-bytes"),
     ],
 )

@@ -35,7 +35,7 @@ Spoil = Callable[[str, str], str]
         ("{axis: eagle}", "1",
          "m.yaml:10:80: layout.groups[1].eagle: expected true or false or {axis: NAME}, got the number 1"),
         ("kind: full", "kind: ful",
-         ("m.yaml:9:26: layout.groups[0].kind: expected one of full, sliding, chunked_local or {axis: NAME}, "
+         ("m.yaml:9:26: layout.groups[0].kind: expected one of full, sliding, chunked_local, recurrent or {axis: NAME}, "
          "got the text 'ful' (did you mean 'full'?)")),
         ("format: 1", "format: 2",
          "m.yaml:1:9: format: expected 1, the format that this version reads, got the number 2"),
@@ -51,7 +51,7 @@ Spoil = Callable[[str, str], str]
         ("[COV-1]", "[COV-11, COV-5, COV-1, COV-1]",
          ("m.yaml:5:11: no clause is named 'COV-11' (did you mean 'COV-1'?)\n"
          "m.yaml:5:19: no check of the scenario 'admission' cites the clause 'COV-5' "
-         "(it cites COV-1, COV-2, COV-3, COV-4, INT-1, LIF-1, RDY-1, RDY-2, SPC-1, TRM-1)\n"
+         "(it cites COV-1, COV-2, COV-3, COV-4, HYB-1, INT-1, LIF-1, RDY-1, RDY-2, SPC-1, TRM-1)\n"
          "m.yaml:5:33: clauses: the text 'COV-1' stands twice")),
         ("layout:\n", "requires: [chunkcontrol]\nlayout:\n",
          "m.yaml:6:12: no capability is named 'chunkcontrol' (did you mean 'chunk_control'?)"),

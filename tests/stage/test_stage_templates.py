@@ -25,6 +25,9 @@ CASES = {
         "cold-consumer[keep.3-sched.sync]",
         "part-written[win.20-keep.3-budget.12-sched.sync-lost.c3]",
     ],
+    "effort": [
+        "linear[grow.answer-chunk.4-win.12-eagle.on-budget.48-room.128-world.2-sched.async]",
+    ],
     "isolation": [
         "salt[chunk.1-salt.a-other.b-sched.sync]",
         "salt-windowed[chunk.1-salt.none-other.b-sched.sync]",

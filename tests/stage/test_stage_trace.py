@@ -159,7 +159,9 @@ def test_where_copies_are_seen_a_miss_at_rest_is_judged_without_a_figure(played:
 def test_what_a_trace_cannot_show_is_no_check_of_it(played: Play):
     """Nobody hits and nobody must: what is left is what was measured."""
     ended = played("submit: {request: a, prompt_tokens: 9, output_tokens: 3}", "settle")
-    assert set(results(ended)) == {"hit-is-best", "reads-own-bytes", "no-exception", "every-request-ends"}
+    told = {"events-give-residence", "events-in-order"}
+    seen = {"hit-is-best", "reads-own-bytes", "no-exception", "every-request-ends"}
+    assert set(results(ended)) == seen | told
     assert set(results(ended).values()) == {Outcome.PASS}
 
 
@@ -205,7 +207,7 @@ def test_a_request_that_no_pool_holds_is_told(played: Play):
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ("setle", ("13:7: given.events[2]: expected one of settle, wipe_pool, release or a mapping, "
+        ("setle", ("13:7: given.events[2]: expected one of settle, wipe_pool, release, last_first or a mapping, "
          "got the text 'setle' (did you mean 'settle'?)")),
         ("{sumbit: {request: b}}", "13:8: unknown key 'sumbit' in given.events[2] (did you mean 'submit'?)"),
         ("{step: 2, run: a}", "13:7: given.events[2]: expected at most 1 key, got 2"),
@@ -237,3 +239,35 @@ def test_a_request_that_must_hit_has_to_exist(write: Callable[..., Path]):
     path = write("submit: {request: a, prompt_tokens: 9}", hits="{b: 8}")
     with pytest.raises(MatrixError, match=r"12:10: no request is named 'b' before this"):
         load_matrix(path)
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ("fail_load: {of: nobody}", "no request is named 'nobody'"),
+        ("fail_store: {of: a, group: swa}", "no group of the layout is named 'swa'"),
+        ("fail_store: {of: a, index: [1]}", "index without group"),
+    ],
+)
+def test_a_failure_names_what_is_there(write, event, told):
+    """Request, group and chunk of a failing copy are checked with the matrix."""
+    path = write("submit: {request: a, prompt_tokens: 9}", event)
+    with pytest.raises(MatrixError, match=told):
+        load_matrix(path)
+
+
+def test_a_rank_that_is_not_there_cannot_fail(write):
+    """The layout has one rank, counted from 0."""
+    path = write("submit: {request: a, prompt_tokens: 9}", "fail_store: {of: a, rank: 1}")
+    loaded = load_matrix(path)
+    with pytest.raises(TraceError, match="the layout has 1 rank"):
+        play(build_case(loaded, loaded.rows[0]))
+
+
+def test_a_failure_that_never_came_about_is_untestable(write):
+    """Without a hit there is no load that could fail: that is not green."""
+    path = write("submit: {request: a, prompt_tokens: 9}", "fail_load: {of: a}")
+    loaded = load_matrix(path)
+    played = play(build_case(loaded, loaded.rows[0]))
+    assert played.outcome is Outcome.FAIL
+    assert "a load failed" in played.text

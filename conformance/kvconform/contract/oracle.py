@@ -47,6 +47,9 @@ def oldest_read(group: Group, query: int) -> int:
         return 0
     if group.kind is GroupKind.CHUNKED_LOCAL:
         return query - query % group.attention_chunk
+    if group.kind is GroupKind.RECURRENT:
+        # The state that the token before it left; nothing older is read again.
+        return max(0, query - 1)
     return max(0, query - group.window + 1)
 
 
@@ -123,7 +126,9 @@ class Oracle:
         is all but that token: the last chunk may be whole, and its last token computed again.
         """
         last, step = num_tokens - 1, self.layout.hash_block
-        blocks = range(last // step * step, 0, -step)
+        blocks: Sequence[int] = range(last // step * step, 0, -step)
+        if self.layout.has_states:
+            blocks = [boundary for boundary in blocks if self.is_legal(boundary, num_tokens)]
         return [last, *blocks] if last % step and self.is_legal(last, num_tokens) else blocks
 
     @staticmethod
@@ -143,7 +148,16 @@ class Oracle:
             if group.kind is GroupKind.FULL
         ] or [self.layout.hash_block]
         found = {min(shared // size * size for size in sizes) for shared in range(num_tokens + 1)}
-        return sorted(found - {0})
+        return sorted({self._last_state(boundary) for boundary in found} - {0})
+
+    def _last_state(self, boundary: int) -> int:
+        """The longest boundary up to ``boundary`` at which every recurrent group has a state."""
+        return next(end for end in range(boundary, -1, -1) if self._has_states_at(end))
+
+    def _has_states_at(self, boundary: int) -> bool:
+        """Whether a block of every recurrent group ends there: only there is a state kept."""
+        groups = self.layout.groups
+        return all(g.kind is not GroupKind.RECURRENT or boundary % g.block_size == 0 for g in groups)
 
     def kept_boundaries(
         self, num_tokens: int, prompt_tokens: int, *, unaligned: bool = False
@@ -179,19 +193,29 @@ class Oracle:
         )
 
     def reachable_chunks(
-        self, num_tokens: int, *, prompt_tokens: int | None = None, ahead: int = 0
+        self,
+        num_tokens: int,
+        *,
+        prompt_tokens: int | None = None,
+        ahead: int = 0,
+        steps: Sequence[int] = (),
     ) -> frozenset[Chunk]:
         """Chunks of ``num_tokens`` computed tokens that lookups at kept boundaries can use.
 
         The first ``prompt_tokens`` of them are the prompt (default: all).  With ``ahead`` all
         that is worth storing counts, not only what must be: chunks for boundaries of a prefix
         longer by so many tokens, which are of use to longer requests that share this prefix, and
-        for multiples of the retention interval that are no alignment boundary.
+        for multiples of the retention interval that are no alignment boundary.  With the token
+        counts after each of the producer's ``steps``, states that it never had are left out.
         """
         prompt_tokens = num_tokens if prompt_tokens is None else prompt_tokens
         wanted: set[Chunk] = set()
         for boundary in self.alignment_boundaries(num_tokens + ahead):
-            wanted |= {c for c in self.verified_chunks(boundary) if not self._is_sliding(c)}
+            wanted |= {
+                chunk
+                for chunk in self.verified_chunks(boundary)
+                if not (self._is_sliding(chunk) or self._never_held(chunk, boundary, steps))
+            }
         for boundary in self.kept_boundaries(
             num_tokens + ahead, prompt_tokens, unaligned=ahead > 0
         ):
@@ -201,6 +225,25 @@ class Oracle:
             chunk for chunk in complete if self.layout.groups[chunk[0]].kind is GroupKind.FULL
         }
         return frozenset((wanted & complete) | full)
+
+    def _never_held(self, chunk: Chunk, boundary: int, steps: Sequence[int]) -> bool:
+        """Whether it is known that the state at ``boundary`` was not there when its chunk was stored."""
+        group = self.layout.groups[chunk[0]]
+        if group.kind is not GroupKind.RECURRENT or not steps:
+            return False
+        return self._is_lost(chunk, boundary - 1, steps)
+
+    def _is_lost(self, chunk: Chunk, token: int, steps: Sequence[int]) -> bool:
+        """Whether a token of a chunk was no longer, or never, held by the step that completed it.
+
+        ``steps`` are the token counts after each step.
+        """
+        group, tokens = self.layout.groups[chunk[0]], self.tokens_of(chunk)
+        before = max((count for count in steps if count <= tokens[-1]), default=0)
+        if self._block_is_gone(group, token, before):
+            return True
+        end = token - token % group.block_size + group.block_size
+        return group.kind is GroupKind.RECURRENT and bool(steps) and end not in steps
 
     def _is_sliding(self, chunk: Chunk) -> bool:
         return self.layout.groups[chunk[0]].kind is GroupKind.SLIDING
@@ -215,19 +258,14 @@ class Oracle:
         """
         masked = Capability.MASKED_STORE in self.claims
         chunks = (
-            self.reachable_chunks(num_tokens, prompt_tokens=prompt_tokens)
+            self.reachable_chunks(num_tokens, prompt_tokens=prompt_tokens, steps=steps)
             if masked
             else self.complete_chunks(num_tokens)
         )
         gone: dict[Chunk, frozenset[int]] = {}
         for chunk in chunks:
-            group = self.layout.groups[chunk[0]]
-            tokens = self.tokens_of(chunk)
-            before = max((count for count in steps if count <= tokens[-1]), default=0)
             lost = frozenset(
-                token
-                for token in tokens
-                if self._block_is_gone(group, token, before)
+                token for token in self.tokens_of(chunk) if self._is_lost(chunk, token, steps)
             )
             if lost:
                 gone[chunk] = lost
@@ -262,9 +300,16 @@ class Oracle:
         return last_of_block < oldest_retained(group, computed)
 
     def is_legal(self, boundary: int, num_tokens: int) -> bool:
-        """Whether a hit may end there: on a hash block, or one token before the request's last one."""
+        """Whether a hit may end there: on a hash block, or one token before the request's last one.
+
+        With recurrent groups only where all of them have a state, and before the last token.
+        """
         step = self.layout.hash_block
         short = boundary == num_tokens - 1 and num_tokens % step == 0
+        # The last token is computed from the state before it: nothing can be computed again.
+        computed_again = self.layout.has_states and boundary >= num_tokens
+        if boundary and (computed_again or not self._has_states_at(boundary)):
+            return False
         return 0 <= boundary <= num_tokens and (boundary % step == 0 or short)
 
     def covered(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import lcm
 
 from kvconform.engine.pool import BlockPool
 from kvconform.ports import NULL_BLOCK, BlockTable, Group, GroupKind, Layout
@@ -19,6 +20,9 @@ def num_skipped_tokens(group: Group, num_computed_tokens: int) -> int:
         return 0
     if group.kind is GroupKind.CHUNKED_LOCAL:
         return num_computed_tokens // group.attention_chunk * group.attention_chunk
+    if group.kind is GroupKind.RECURRENT:
+        # The last state alone, which lies in the last token's block.
+        return max(0, num_computed_tokens - 1)
     return max(0, num_computed_tokens - group.window + 1 - group.extra_retained)
 
 
@@ -27,6 +31,20 @@ def num_unread_tokens(group: Group, num_computed_tokens: int) -> int:
     if group.kind is GroupKind.SLIDING:
         return max(0, num_computed_tokens - group.window + 1)
     return num_skipped_tokens(group, num_computed_tokens)
+
+
+def cut_at_state(layout: Layout, start: int, count: int, known: int) -> int:
+    """Tokens of ``count`` that a step from ``start`` on computes, so that states fall on block ends.
+
+    A step leaves one state of each recurrent group, that of its end.  So it ends with a block of
+    these groups, where the ``known`` tokens allow: short of their last such end on any of them,
+    else on that one.  0 if no block's end is in reach; all of ``count`` without such a group.
+    """
+    grid = layout.state_tokens
+    last, end = known // grid * grid, start + count
+    if end < last:
+        return max(0, end // grid * grid - start)
+    return last - start if start < last < end else count
 
 
 def cdiv(a: int, b: int) -> int:
@@ -76,6 +94,7 @@ class Allocator:
         block too, which is then dropped.
         """
         step = max(group.block_size for group in self.layout.groups)
+        step = lcm(step, self.layout.state_tokens)
         for boundary in range(limit // step * step, 0, -step):
             rows = self._cached_rows(block_hashes, boundary)
             if rows is not None:
@@ -110,7 +129,7 @@ class Allocator:
         """
         self.pool.pin(block for row in rows for block in row)
         planned = [self._plan(position, row, boundary, total) for position, row in enumerate(rows)]
-        if sum(new for _, new in planned) > self.pool.num_free:
+        if sum(len(new) for _, new in planned) > self.pool.num_free:
             self.pool.free(block for row in rows for block in row)
             return False
         holding = self.holding(request_id)
@@ -120,23 +139,50 @@ class Allocator:
             gone = min(skipped, len(row))
             self.pool.free(row[:gone])
             row[:gone] = [NULL_BLOCK] * gone
+            self._extend(row, new)
             row += [NULL_BLOCK] * max(0, skipped - len(row))
-            row += self._take(new)
             holding.rows[position] = row
             holding.published[position] = 0
         return True
 
-    def _plan(self, position: int, row: Sequence[int], boundary: int, total: int) -> tuple[int, int]:
-        """(blocks at the front that are null, new blocks) of one group."""
+    def _plan(
+        self, position: int, row: Sequence[int], boundary: int, total: int
+    ) -> tuple[int, Sequence[int]]:
+        """(blocks at the front that are null, indices of new blocks) of one group."""
         group = self.layout.groups[position]
         skipped = num_skipped_tokens(group, boundary) // group.block_size
-        return skipped, cdiv(total, group.block_size) - max(skipped, len(row))
+        return skipped, self._new_indices(group, max(skipped, len(row)), boundary, total)
+
+    @staticmethod
+    def _new_indices(group: Group, first: int, start: int, total: int) -> Sequence[int]:
+        """Block indices from ``first`` on that a step from ``start`` to ``total`` tokens needs.
+
+        A recurrent group needs the block of the state that the step goes on from, and that of the
+        one that it leaves; between them no state is ever written, so that there are no blocks.
+        """
+        if group.kind is not GroupKind.RECURRENT:
+            return range(first, cdiv(total, group.block_size))
+        ends = {(end - 1) // group.block_size for end in (start, total) if end}
+        return sorted(index for index in ends if index >= first)
+
+    def _extend(self, row: list[int], indices: Sequence[int]) -> list[int]:
+        """New blocks at these indices, null blocks before them; returns the ids of the new ones."""
+        new = self._take(len(indices))
+        for index, block in zip(indices, new, strict=True):
+            row += [NULL_BLOCK] * (index - len(row))
+            row.append(block)
+        return new
 
     def slide(self, request_id: str, num_computed_tokens: int) -> None:
         """Free the blocks that have left every group's retained interval."""
         holding = self.holding(request_id)
         for group, row in zip(self.layout.groups, holding.rows, strict=True):
             end = min(num_skipped_tokens(group, num_computed_tokens) // group.block_size, len(row))
+            if group.kind is GroupKind.RECURRENT:
+                # States have holes between them.
+                self.pool.free(row[:end])
+                row[:end] = [NULL_BLOCK] * end
+                continue
             index = end - 1
             gone = []
             while index >= 0 and row[index] != NULL_BLOCK:
@@ -149,17 +195,15 @@ class Allocator:
         """Blocks for ``total`` tokens; the new ids by group, or None if the pool is too small."""
         holding = self.holding(request_id)
         missing = [
-            max(0, cdiv(total, group.block_size) - len(row))
+            self._new_indices(group, len(row), 0, total)
             for group, row in zip(self.layout.groups, holding.rows, strict=True)
         ]
-        if sum(missing) > self.pool.num_free:
+        if sum(map(len, missing)) > self.pool.num_free:
             return None
-        appended = []
-        for row, count in zip(holding.rows, missing, strict=True):
-            new = self._take(count)
-            row.extend(new)
-            appended.append(tuple(new))
-        return tuple(appended)
+        return tuple(
+            tuple(self._extend(row, indices))
+            for row, indices in zip(holding.rows, missing, strict=True)
+        )
 
     def publish(self, request_id: str, block_hashes: Sequence[bytes], num_tokens: int) -> None:
         """Make complete blocks within the first ``num_tokens`` tokens findable."""
@@ -173,6 +217,39 @@ class Allocator:
                     last = (index + 1) * group.block_size // self.layout.hash_block - 1
                     self.pool.publish(row[index], (block_hashes[last], position))
             holding.published[position] = max(holding.published[position], end)
+
+    def longest_valid(self, request_id: str, bad: frozenset[int], num_tokens: int) -> int:
+        """The longest prefix, up to ``num_tokens`` tokens, that stands without the blocks ``bad``.
+
+        It ends on a hash block, and all that is retained for it is held and good.  0 if there is none.
+        """
+        rows = self.holding(request_id).rows
+        limit = num_tokens
+        for group, row in zip(self.layout.groups, rows, strict=True):
+            limit = min([limit, *(at * group.block_size for at, block in enumerate(row) if block in bad)])
+        step = self.layout.hash_block
+        for boundary in range(limit // step * step, 0, -step):
+            kept = (
+                row[num_skipped_tokens(group, boundary) // group.block_size : cdiv(boundary, group.block_size)]
+                for group, row in zip(self.layout.groups, rows, strict=True)
+            )
+            if all(NULL_BLOCK not in part for part in kept):
+                return boundary
+        return 0
+
+    def cut_back(self, request_id: str, num_tokens: int) -> None:
+        """What lies behind the first ``num_tokens`` tokens is to be computed again: nobody finds it."""
+        holding = self.holding(request_id)
+        for position, group in enumerate(self.layout.groups):
+            first = num_tokens // group.block_size
+            self.pool.forget(holding.rows[position][first:])
+            holding.published[position] = min(holding.published[position], first)
+
+    def reset(self) -> None:
+        """Forget every cached block; what requests hold now is not made findable later either."""
+        self.pool.clear_cache()
+        for holding in self._holdings.values():
+            holding.published = [len(row) for row in holding.rows]
 
     def free(self, request_id: str) -> None:
         """Give up all blocks of a request; the head is freed first and so reused last."""

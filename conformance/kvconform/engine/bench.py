@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from kvconform.engine.events import Event
-from kvconform.ports import Capability, ChunkState, RequestSpec
+from kvconform.engine.faults import CopyFault
+from kvconform.ports import Capability, ChunkState, Direction, RequestSpec
 
 
 class Bench(Protocol):
@@ -21,6 +22,10 @@ class Bench(Protocol):
     capabilities: frozenset[Capability]
     name: str
     """The engine and its version, for records."""
+
+    @property
+    def max_running(self) -> int | None:
+        """Requests that run at once at most; None for no limit but the pool."""
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
@@ -46,6 +51,12 @@ class Bench(Protocol):
     def reset_prefix_cache(self) -> None:
         """Forget every cached block of the pool."""
 
+    def reset_cache(self) -> None:
+        """Forget every cached block of the pool and have the connector reset its cache."""
+
+    def fail_copies(self, fault: CopyFault) -> None:
+        """From now on copies fail as ``fault`` says."""
+
     def hold(self, *, copies: bool) -> None:
         """Hold reports of every rank, and with ``copies`` the copies of its gate too."""
 
@@ -54,6 +65,31 @@ class Bench(Protocol):
 
     def release(self) -> None:
         """End every hold."""
+
+    def abort(self, request: str) -> None:
+        """The client no longer wants a request: it ends, in whatever phase it is."""
+
+    def preempt(self, request: str) -> None:
+        """Preempt a request in the next step; one that is not running goes on."""
+
+    def gone(self, request: str) -> bool:
+        """Whether a request has ended and none of its blocks is kept: its id may come again."""
+
+    def hold_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """Hold reports of some ranks, and their copies of some directions."""
+
+    def release_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """End such holds."""
+
+    def last_first(self) -> None:
+        """From now on what is due together comes in reverse: copies of a rank, reports of ranks."""
+
+    def left_over(self) -> Sequence[str]:
+        """What is not as it was before the first request, in words; asked once all is at rest."""
 
     def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
         """Put one chunk of the request's prefix into a state, with its own bytes."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from kvconform.engine.effort import METER
 from kvconform.engine.interrupts import INTERRUPTS
 from kvconform.ports import Capability, Connector, UnsupportedLayoutError
 from kvconform.ports.connector import SchedulerSide, WorkerSide
@@ -14,6 +15,10 @@ from kvconform.ports.connector import SchedulerSide, WorkerSide
 _PACKAGE = Path(__file__).resolve().parent.parent
 _MAY_REFUSE = frozenset({"factory", "__init__", "register_kv_caches", "chunk_tokens"})
 """Methods in which a connector may refuse a layout by name: before anything runs."""
+
+
+ENGINE = "engine"
+"""The name of calls into an engine that calls the connector itself."""
 
 
 class ConnectorBrokeError(Exception):
@@ -33,7 +38,8 @@ def call(method: str, function: Callable[..., Any], *args: Any) -> Any:
     """
     before = INTERRUPTS.count
     try:
-        answer = function(*args)
+        counted = METER.counting is not None and method != ENGINE
+        answer = METER.run(function, args) if counted else function(*args)
     except ConnectorBrokeError:
         raise
     except BaseException as error:

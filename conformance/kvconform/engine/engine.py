@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Concatenate, ParamSpec, cast
 
 from kvconform import __version__
 from kvconform.engine.allocator import Allocator
@@ -16,16 +16,25 @@ from kvconform.engine.events import (
     Event,
     Happened,
     Loaded,
+    LoadErrors,
+    LoadFailed,
     Read,
+    Reported,
+    Reset,
+    Strayed,
     Submitted,
+    skew,
 )
+from kvconform.engine.faults import CopyDue, CopyFault, CopyFaults, Place
 from kvconform.engine.memory import Difference, RankMemory
-from kvconform.engine.pattern import Owners
+from kvconform.engine.pattern import Lane, Owners
 from kvconform.engine.pool import BlockPool
 from kvconform.engine.rank import Plan, Rank, rows_of
 from kvconform.engine.requests import LiveRequest
 from kvconform.engine.scheduler import Scheduler
+from kvconform.engine.told import ChunkNames
 from kvconform.engine.transfers import Gate, ReportQueue
+from kvconform.engine.watch import WriteWatch, check_ids
 from kvconform.ports import (
     NULL_BLOCK,
     Capability,
@@ -42,6 +51,9 @@ from kvconform.ports import (
     TransferJob,
     WorkerSide,
 )
+
+_CONTROLS = ("seed", "finish", "drop")
+"""Methods of `ChunkControl`."""
 
 P = ParamSpec("P")
 EngineMethod = Callable[Concatenate["Engine", P], None]
@@ -67,6 +79,7 @@ class Engine:
     """One pool, one scheduler, ``layout.world`` ranks, and the connector between them."""
 
     name = f"built-in {__version__}"
+    max_running: int | None = None
 
     def __init__(
         self, layout: Layout, factory: ConnectorFactory, device: str, options: dict[str, object]
@@ -79,7 +92,12 @@ class Engine:
         self._memories = [
             RankMemory(layout, rank, device, self._owners) for rank in range(layout.world)
         ]
-        self._gates = [Gate(self._observer(rank)) for rank in range(layout.world)]
+        self._faults = CopyFaults(self._owns, self.events.append)
+        self._watches = [WriteWatch(memory, self._strayed) for memory in self._memories]
+        self._gates = [
+            Gate(self._observer(rank), self._failer(rank), watch.after_copy)
+            for rank, watch in enumerate(self._watches)
+        ]
         setting = Setting(device=device, gates=tuple(self._gates), options=options)
         self._connector: Connector = call("factory", factory, layout, setting)
         problems = problems_of(self._connector, layout.world)
@@ -96,13 +114,28 @@ class Engine:
             self._memories, self._gates, self._connector.workers, strict=True
         ):
             call("register_kv_caches", worker.register_kv_caches, memory.caches)
-            self._ranks.append(Rank(layout, memory, worker, gate))
+            watch = self._watches[memory.rank]
+            self._ranks.append(Rank(layout, memory, worker, gate, watch))
             self._reports.append(ReportQueue())
         self._late_results: Plan | None = None
         self._loads: dict[str, set[int]] = {}
+        self._bad: dict[str, frozenset[int]] = {}
+        """Blocks of each load in flight that were said to have failed."""
         self._loaded_once: set[str] = set()
         self._stores: dict[str, set[int]] = {}
         self._staged: dict[tuple[str, int, int], list[int]] = {}
+        self._last_rank_first = False
+        self._names: ChunkNames | None = None
+
+    @property
+    def unclaimed(self) -> frozenset[Capability]:
+        """Ports that the connector has or uses and does not claim, so that nothing is asked of them."""
+        control = call("chunk_control", getattr, self._connector, "chunk_control", None)
+        has = {
+            Capability.CHUNK_CONTROL: all(hasattr(control, name) for name in _CONTROLS),
+            Capability.TRANSFER_CONTROL: any(gate.asked for gate in self._gates),
+        }
+        return frozenset(one for one, there in has.items() if there) - self.capabilities
 
     def chunk_tokens(self, group: int) -> int:
         """Tokens of one chunk of ``group``."""
@@ -113,9 +146,9 @@ class Engine:
 
     def prepare(self, spec: RequestSpec) -> None:
         """Make a request known."""
-        request = LiveRequest(spec, self.layout.hash_block)
+        request = LiveRequest(spec, self.layout.hash_block, self.layout.spec_tokens)
         self._requests[spec.name] = request
-        self._owners.add(spec.name, request.prefix)
+        self._owners.add(spec.name, request.prefix, request.wrong)
 
     @_guarded
     def submit(self, request: str, *, stay_on_miss: bool = False) -> None:
@@ -138,19 +171,58 @@ class Engine:
 
     @_guarded
     def step(self) -> None:
-        """Schedule, run every rank, take reports, take results (one step late if asynchronous)."""
+        """Schedule, run every rank, take reports, take results (one step late if asynchronous).
+
+        What the connector tells of its chunks is taken before and after.
+        """
+        self._take_told()
         plan = self.scheduler.schedule()
+        destinations = self._destinations(plan)
+        failed: list[StepResult] = []
         for rank, queue in zip(self._ranks, self._reports, strict=True):
             before = rank.gate.performed
-            result = rank.run(plan, self._loaded, self._on_read)
+            result = rank.run(plan, self._loaded, self._on_read, destinations)
             moved = rank.gate.performed > before
             queue.send(result, news=moved or _has_news(plan, result))
-        arrived = [report for queue in self._reports for report in queue.arrive()]
+            failed += [result] if result.failed_blocks else []
+        # Load errors come with the tokens of their step, whatever is held: see docs/decisions.md.
+        for result in failed:
+            self._take_load_errors(result)
+        queues = self._reports[::-1] if self._last_rank_first else self._reports
+        arrived = [report for queue in queues for report in queue.arrive()]
         if self.layout.scheduling is Scheduling.SYNC:
             self._settle(arrived, plan)
         else:
             late, self._late_results = self._late_results, plan
             self._settle(arrived, late)
+        self._take_told()
+
+    def _take_told(self) -> None:
+        if Capability.EVENTS not in self.capabilities:
+            return
+        if self._names is None:
+            sizes = (self.chunk_tokens(group) for group in range(len(self.layout.groups)))
+            self._names = ChunkNames(self._requests, self.layout, list(sizes))
+        told = self.scheduler.call("take_events")
+        self.events.extend(self._names.told(told, self.scheduler.number))
+
+    def _destinations(self, plan: Plan) -> frozenset[tuple[int, int]]:
+        """Blocks that loads may fill in this step, as (group, block id)."""
+        names = [*self.scheduler.loading]
+        names += [part.request.request_id for part in plan.work if part.synchronous_boundary]
+        return frozenset(
+            (group, block)
+            for name in names
+            for group, row in enumerate(self._allocator.holding(name).rows)
+            for block in row[
+                self._allocator.holding(name).num_local_tokens
+                // self.layout.groups[group].block_size :
+            ]
+            if block != NULL_BLOCK
+        )
+
+    def _strayed(self, where: str) -> None:
+        self.events.append(Strayed(step=self.scheduler.number, where=where))
 
     def _settle(self, reports: Sequence[StepResult], plan: Plan | None) -> None:
         for report in reports:
@@ -160,29 +232,93 @@ class Engine:
             self.scheduler.receive_tokens(plan)
 
     def _take_report(self, report: StepResult) -> None:
-        if report.failed_blocks:
-            for name in list(self.scheduler.loading):
-                if report.failed_blocks & {b for row in rows_of(self._allocator, name) for b in row}:
-                    self._loads.pop(name, None)
-                    self.scheduler.load_failed(name)
         for name in sorted(report.finished_loads):
-            over = name in self._loaded_once and name not in self.scheduler.loading
-            if over or report.rank in self._loads.get(name, ()):
-                text = f"rank {report.rank} reports the end of the load of {name!r} once more"
-                self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
-            if name not in self.scheduler.loading:
-                continue
-            self._loads.setdefault(name, set()).add(report.rank)
-            if len(self._loads[name]) == self.layout.world:
-                del self._loads[name]
-                self._loaded_once.add(name)
-                self._check_load(name)
-                self.scheduler.load_complete(name)
+            self._load_reported(report.rank, name)
         for name in sorted(report.finished_stores):
+            self._reported(report.rank, name, "stores")
             self._stores.setdefault(name, set()).add(report.rank)
             if len(self._stores[name]) == self.layout.world:
                 del self._stores[name]
                 self.scheduler.stores_complete(name)
+
+    def _load_reported(self, rank: int, name: str) -> None:
+        over = name in self._loaded_once and name not in self.scheduler.loading
+        if over or rank in self._loads.get(name, ()):
+            text = f"rank {rank} reports the end of the load of {name!r} once more"
+            self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
+        self._reported(rank, name, "load")
+        if name not in self.scheduler.loading and name not in self.scheduler.unloaded:
+            return
+        self._loads.setdefault(name, set()).add(rank)
+        if len(self._loads[name]) == self.layout.world:
+            del self._loads[name]
+            self._loaded_once.add(name)
+            if name in self.scheduler.unloaded:
+                self.scheduler.load_over(name)
+                return
+            if name in self._bad:
+                self._end_failed_load(name, self._bad.pop(name))
+                return
+            self._check_load(name)
+            self.scheduler.load_complete(name)
+
+    def _reported(self, rank: int, name: str, what: str) -> None:
+        fault = self.scheduler.fault_of(what, name, rank)
+        self.events.append(
+            Reported(step=self.scheduler.number, rank=rank, request=name, what=what, fault=fault)
+        )
+
+    def _take_load_errors(self, report: StepResult) -> None:
+        """A load in flight is judged when it is over; who runs on such blocks goes back at once."""
+        bad = report.failed_blocks
+        ids = tuple(sorted(bad))
+        names = self._holders_of_loads()
+        held_by = {name: self.scheduler.held_of(name, bad) for name in names}
+        self.events.append(
+            LoadErrors(
+                step=self.scheduler.number,
+                rank=report.rank,
+                ids=ids,
+                holders=tuple(frozenset(n for n in names if one in held_by[n]) for one in ids),
+            )
+        )
+        bad -= {NULL_BLOCK}
+        for name in self.scheduler.loading:
+            held = self.scheduler.held_of(name, bad)
+            if held:
+                self._bad[name] = self._bad.get(name, frozenset()) | held
+        for request in self.scheduler.holders(bad):
+            holding = self._allocator.holding(request.request_id)
+            boundary = holding.num_local_tokens + holding.num_external_tokens
+            valid = self.scheduler.cut_back(request, bad)
+            self._load_failed(request.request_id, boundary, valid, None)
+        loading = {block for held in self._bad.values() for block in held}
+        for rank in self._ranks:
+            rank.failed -= bad - loading
+
+    def _end_failed_load(self, name: str, bad: frozenset[int]) -> None:
+        """Every block that was not said to have failed must hold its owner's bytes."""
+        request, rows = self._requests[name], rows_of(self._allocator, name)
+        boundary, first = request.num_computed_tokens, None
+        for rank in self._ranks:
+            rank.failed |= bad
+            _, difference = rank.retained(request, rows, boundary)
+            first = first or difference
+            rank.failed -= bad
+        self._load_failed(name, boundary, self.scheduler.load_failed(name, bad), first)
+
+    def _load_failed(
+        self, name: str, boundary: int, valid: int, difference: Difference | None
+    ) -> None:
+        self.events.append(
+            LoadFailed(
+                step=self.scheduler.number,
+                request=name,
+                boundary=boundary,
+                valid=valid,
+                difference=difference,
+            )
+        )
 
     def _check_load(self, name: str) -> None:
         request = self._requests[name]
@@ -205,9 +341,21 @@ class Engine:
                 difference=difference,
             )
         )
+        if slots and difference is None and not holding.num_local_tokens:
+            self._must_have_asked(Direction.LOAD)
         if slots and difference is None:
             self.scheduler.origins.check_load(
                 request.prefix, holding.num_local_tokens + holding.num_external_tokens
+            )
+
+    def _must_have_asked(self, direction: Direction) -> None:
+        """Bytes have come where none were: with the claim that the gate brings all of them, it did."""
+        claimed = Capability.TRANSFER_CONTROL in self.capabilities
+        if claimed and not any(direction in gate.asked for gate in self._gates):
+            raise ConnectorBrokeError(
+                "TransferGate.submit",
+                f"was not called for the bytes of a {direction.value}, although transfer_control is "
+                "claimed: hand every copy to the gate, or do not claim it",
             )
 
     def _on_read(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
@@ -242,6 +390,22 @@ class Engine:
         self._allocator.pool.clear_cache()
         self._happened("pool: prefix cache reset")
 
+    @_guarded
+    def reset_cache(self) -> None:
+        """Forget every cached block of the pool, and have the connector reset its cache.
+
+        Requests keep the blocks that they hold, and nobody will find these blocks.
+        """
+        flying = [(rank, job) for rank, gate in enumerate(self._gates) for job in gate.waiting]
+        self.events.append(
+            Reset(step=self.scheduler.number, in_flight=tuple(flying), at_rest=self.idle())
+        )
+        self.scheduler.reset()
+
+    def fail_copies(self, fault: CopyFault) -> None:
+        """From now on copies fail as ``fault`` says."""
+        self._faults.arm(fault)
+
     def hold(self, *, copies: bool) -> None:
         """Hold reports of every rank, and with ``copies`` its copies too."""
         for queue in self._reports:
@@ -263,6 +427,61 @@ class Engine:
         for gate in self._gates:
             gate.held = set()
         self._happened("released")
+
+    @_guarded
+    def abort(self, request: str) -> None:
+        """The client no longer wants a request."""
+        self._tell(request, "is aborted")
+        self.scheduler.abort(self._requests[request])
+
+    @_guarded
+    def preempt(self, request: str) -> None:
+        """Preempt a request in the next step, if it is running."""
+        if not self.scheduler.preempt(self._requests[request]):
+            self._tell(request, "is not running and cannot be preempted")
+
+    def gone(self, request: str) -> bool:
+        """Whether a request has ended and none of its blocks is kept."""
+        kept = request in self.scheduler.kept or request in self.scheduler.unloaded
+        return self.ended(request) and not kept
+
+    def hold_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """Hold reports of some ranks, and their copies of some directions."""
+        for rank in ranks:
+            self._reports[rank].held |= reports
+            self._gates[rank].held |= set(copies)
+        self._happened(skew("held", ranks, copies, reports=reports))
+
+    def release_ranks(
+        self, ranks: Collection[int], *, reports: bool, copies: Collection[Direction]
+    ) -> None:
+        """End such holds."""
+        for rank in ranks:
+            self._reports[rank].held &= not reports
+            self._gates[rank].held -= set(copies)
+        self._happened(skew("released", ranks, copies, reports=reports))
+
+    def last_first(self) -> None:
+        """From now on what is due together comes in reverse: copies of a rank, reports of ranks."""
+        self._last_rank_first = True
+        for gate in self._gates:
+            gate.last_first = True
+        self._happened("what is due together comes last first")
+
+    def left_over(self) -> Sequence[str]:
+        """What is not as it was before the first request, in words."""
+        left = []
+        if not self._allocator.pool.at_rest():
+            left.append("blocks of the pool are not free")
+        if any(gate.busy for gate in self._gates):
+            left.append("a copy has not completed")
+        if any(queue.busy for queue in self._reports):
+            left.append("a report has not arrived")
+        if not self.dead and self._has_pending_work():
+            left.append("has_pending_work is True")
+        return left
 
     @_guarded
     def seed_chunk(self, request: str, group: int, chunk: int, state: ChunkState) -> None:
@@ -303,7 +522,7 @@ class Engine:
         control = getattr(self._connector, "chunk_control", None)
         if control is None:
             raise ConnectorBrokeError("chunk_control", "is claimed, but the connector has none")
-        lacking = [name for name in ("seed", "finish", "drop") if not hasattr(control, name)]
+        lacking = [name for name in _CONTROLS if not hasattr(control, name)]
         if lacking:
             raise ConnectorBrokeError("chunk_control", f"is {shown(control)}, which has no {lacking[0]!r}")
         return cast("ChunkControl", control)
@@ -322,18 +541,69 @@ class Engine:
 
     def close(self) -> None:
         """Shut the workers down; what they raise now is no longer judged."""
+        for watch in self._watches:
+            watch.at_end()
         for worker in self._connector.workers:
             try:
                 call("shutdown", optional(worker, WorkerSide, "shutdown"))
             except ConnectorBrokeError as error:
                 self.events.append(self.scheduler.broke(error))
 
+    def _tell(self, request: str, what: str) -> None:
+        self.events.append(Happened(step=self.scheduler.number, request=request, what=what))
+
     def _happened(self, what: str) -> None:
         self.events.append(Happened(step=self.scheduler.number, request="", what=what))
+
+    def _owns(self, request: str, rank: int, place: Place) -> bool:
+        """Whether a stored block holds bytes of a request."""
+        prefix = self._requests[request].prefix
+        last = (place.index + 1) * self.layout.groups[place.group].block_size - 1
+        lane = Lane(group=place.group, layer=0, rank=rank)
+        return last < len(prefix) and prefix.content(lane, last) == place.content
+
+    def _failer(self, rank: int) -> Callable[[TransferJob, Callable[[], None]], bool]:
+        def fails(job: TransferJob, perform: Callable[[], None]) -> bool:
+            if not self._faults.armed:
+                return False
+            memory = self._memories[rank]
+            places = [self._place(memory, job.direction, *block) for block in job.blocks]
+            return self._faults.fail(
+                CopyDue(
+                    job=job,
+                    perform=perform,
+                    memory=memory,
+                    places=places,
+                    step=self.scheduler.number,
+                )
+            )
+
+        return fails
+
+    def _place(self, memory: RankMemory, direction: Direction, group: int, block: int) -> Place:
+        if direction is Direction.STORE:
+            return Place(
+                group=group,
+                index=memory.block_index(group, block),
+                content=memory.content(group, block),
+            )
+        for name in self._holders_of_loads():
+            row = self._allocator.holding(name).rows[group]
+            if block in row:
+                return Place(group=group, index=row.index(block), request=name)
+        return Place(group=group, index=-1)
+
+    def _holders_of_loads(self) -> list[str]:
+        running = (request.request_id for request in self.scheduler.running)
+        return [*self.scheduler.loading, *running]
 
     def _observer(self, rank: int) -> Callable[[TransferJob], None]:
         def observe(job: TransferJob) -> None:
             contents: tuple[int, ...] = ()
+            check_ids(job, self.layout)
+            if job.direction is Direction.LOAD:
+                self._watches[rank].begin()
+            strays: tuple[str, ...] = ()
             if job.direction is Direction.STORE:
                 memory = self._memories[rank]
                 blocks = tuple(
@@ -341,6 +611,8 @@ class Engine:
                     for group, block in job.blocks
                 )
                 contents = tuple(memory.content(group, block) for group, block in job.blocks)
+                if self.layout.spec_tokens:
+                    strays = tuple(filter(None, (memory.stray(group, block) for group, block in job.blocks)))
             else:
                 blocks = tuple(self._destination(group, block) for group, block in job.blocks)
             self.events.append(
@@ -351,6 +623,8 @@ class Engine:
                     job=job.job_id,
                     blocks=blocks,
                     contents=contents,
+                    strays=strays,
+                    block_ids=job.blocks,
                 )
             )
 
@@ -358,12 +632,8 @@ class Engine:
 
     def _destination(self, group: int, block: int) -> tuple[str, int]:
         """The block index that a loading or starting request has for a pool block, -1 for none."""
-        candidates: list[Any] = [*self.scheduler.loading, *(r.request_id for r in self.scheduler.running)]
-        for name in candidates:
-            row = self._allocator.holding(name).rows[group]
-            if block in row:
-                return self.layout.groups[group].name, row.index(block)
-        return self.layout.groups[group].name, -1
+        place = self._place(self._memories[0], Direction.LOAD, group, block)
+        return self.layout.groups[group].name, place.index
 
 
 def _has_news(plan: Plan, result: StepResult) -> bool:

@@ -22,6 +22,8 @@ Words = NDArray[np.uint64]
 POISON_BYTE = 0xDB
 _POISON_WORD = np.uint64(int.from_bytes(bytes([POISON_BYTE]) * 8, "little"))
 _MARK = 0xA5
+_MOST_ROWS = 1 << 12
+"""Rows of a recurrent state, which differ by 1 each in their first word."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -84,6 +86,20 @@ class Prefix:
         """The first word of the slot at position ``token``."""
         return int(self.slots(lane, 2)[token, 0])
 
+    def state(self, lane: Lane, num_tokens: int, num_rows: int, num_words: int) -> Words:
+        """The state of a recurrent layer after ``num_tokens`` tokens: shape (num_rows, num_words).
+
+        Its last row is the slot of the last of these tokens, so that it has the same content.
+        """
+        words = np.empty((num_rows, num_words), dtype=np.uint64)
+        own = self.slots(lane, 2)[num_tokens - 1]
+        with np.errstate(over="ignore"):
+            words[:, 0] = own[0] + np.arange(num_rows - 1, -1, -1, dtype=np.uint64)
+            words[:, 1] = own[1]
+            for more in range(2, num_words):
+                words[:, more] = _mix(words[:, 0] + np.uint64(more) * _GOLDEN)
+        return words
+
     def _make(self, lane: Lane, num_words: int) -> Words:
         words = np.empty((len(self), num_words), dtype=np.uint64)
         tag = np.uint64(lane.tag)
@@ -99,6 +115,19 @@ class Prefix:
 def prefix_of(token_ids: tuple[int, ...], partition: Partition = PLAIN) -> Prefix:
     """The prefix of these tokens; many cases have the same one."""
     return Prefix(token_ids, partition)
+
+
+_WRONG = 1 << 20
+"""Added to a token, makes one that occurs in no prompt and no answer."""
+
+
+@lru_cache(maxsize=32)
+def drafts_of(
+    token_ids: tuple[int, ...], partition: Partition = PLAIN, spare: int = 0
+) -> Prefix:
+    """What wrong drafts leave behind at each position of these tokens and ``spare`` ones beyond."""
+    wrong = (*(token + _WRONG for token in token_ids), *range(_WRONG, _WRONG + spare))
+    return Prefix(wrong, partition)
 
 
 def position_of(words: Words) -> NDArray[np.int64]:
@@ -120,10 +149,23 @@ class Owners:
     """Names the owner of a stray slot."""
 
     _prefixes: dict[str, Prefix] = field(default_factory=dict)
+    _drafts: dict[str, Prefix] = field(default_factory=dict)
 
-    def add(self, request: str, prefix: Prefix) -> None:
-        """Remember the prefix of ``request``."""
+    def add(self, request: str, prefix: Prefix, drafts: Prefix | None = None) -> None:
+        """Remember the prefix of ``request``, and what its wrong ``drafts`` leave behind."""
         self._prefixes[request] = prefix
+        if drafts is not None:
+            self._drafts[request] = drafts
+
+    def own(self, slots: Words, lane: Lane) -> NDArray[np.bool_]:
+        """Which slots hold a token of some request at the position that they name."""
+        positions = position_of(slots)
+        right = np.zeros(len(slots), dtype=np.bool_)
+        for prefix in self._prefixes.values():
+            within = (positions >= 0) & (positions < len(prefix))
+            own = prefix.slots(lane, slots.shape[1])[np.where(within, positions, 0)]
+            right |= within & (own == slots).all(axis=1)
+        return right
 
     def name(self, slot: Words) -> str:
         """Whose bytes a slot holds, in words."""
@@ -135,11 +177,25 @@ class Owners:
         if lane is None:
             return "nobody's: bytes that no step wrote"
         where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
-        for request, prefix in self._prefixes.items():
-            if position < len(prefix):
-                own = prefix.slots(lane, len(slot))[position]
-                if bool((own == slot).all()):
-                    return f"request {request!r}, {where}"
-                if own[0] == slot[0]:
-                    return f"request {request!r}, {where}, damaged"
-        return f"a request unknown to this case, {where}"
+        for request, prefix in self._drafts.items():
+            if position < len(prefix) and bool((prefix.slots(lane, len(slot))[position] == slot).all()):
+                return f"a rejected draft of request {request!r}, {where}"
+        return self._name_own(slot, position, lane) or f"a request unknown to this case, {where}"
+
+    def _name_own(self, slot: Words, position: int, lane: Lane) -> str:
+        where = f"group {lane.group}, layer {lane.layer}, token {position}, rank {lane.rank}"
+        told = (self._told(request, prefix, position, lane, slot) for request, prefix in self._prefixes.items())
+        return next((text for text in told if text), "").format(where)
+
+    @staticmethod
+    def _told(request: str, prefix: Prefix, position: int, lane: Lane, slot: Words) -> str:
+        """Whether a slot is this request's, in words with a gap for its place; "" if it is not."""
+        if position >= len(prefix):
+            return ""
+        own = prefix.slots(lane, len(slot))[position]
+        name = repr(request).replace("{", "{{").replace("}", "}}")
+        if bool((own == slot).all()):
+            return f"request {name}, {{}}"
+        if 0 < int(slot[0]) - int(own[0]) < _MOST_ROWS:
+            return f"request {name}, {{}}, which is a state after {position + 1} tokens"
+        return f"request {name}, {{}}, damaged" if own[0] == slot[0] else ""

@@ -69,6 +69,11 @@ class BlockPool:
         """The block cached under ``key``."""
         return self._cached.get(key)
 
+    def forget(self, blocks: Iterable[int]) -> None:
+        """These blocks can no longer be found: their bytes are not what their key says."""
+        for block in blocks:
+            self._forget(block)
+
     def clear_cache(self) -> None:
         """Forget every cached block; bytes stay until a block is taken again."""
         self._key_of.clear()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from kvconform.engine.pattern import prefix_of
+from kvconform.engine.pattern import Prefix, drafts_of, prefix_of
 from kvconform.ports import Image, Lora, Partition, RequestSpec, RequestStatus
 
 
@@ -51,15 +52,34 @@ def _before_all(partition: Partition) -> bytes:
     return repr((partition.salt, lora, partition.embeddings)).encode()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What one step yields: a token, and those of its ``drafts`` drafts that are ``accepted``."""
+
+    drafts: int = 0
+    accepted: int = 0
+
+    @property
+    def most(self) -> int:
+        """Tokens that it yields if every draft is right."""
+        return 1 + self.drafts
+
+    @property
+    def rejected(self) -> int:
+        """Drafts that are wrong."""
+        return self.drafts - self.accepted
+
+
 class LiveRequest:
     """One request in the engine.
 
     ``token_ids`` and ``block_hashes`` are what the scheduler knows.  The device knows every
     token of the scripted answer as soon as it has sampled it, which under asynchronous
-    scheduling is one step earlier; ``prefix`` covers them all.
+    scheduling is one step earlier; ``prefix`` covers them all.  ``spec_tokens`` is the number of
+    drafts of a decode step; ``wrong`` is what the rejected ones leave behind, None without any.
     """
 
-    def __init__(self, spec: RequestSpec, hash_block: int) -> None:
+    def __init__(self, spec: RequestSpec, hash_block: int, spec_tokens: int = 0) -> None:
         self.request_id = spec.name
         self.spec = spec
         self.partition = spec.partition
@@ -69,10 +89,23 @@ class LiveRequest:
         self.status = RequestStatus.WAITING
         self.block_hashes = list(prompt_hashes(spec.prompt, spec.partition, hash_block))
         self.in_flight = 0
-        """Tokens sampled by steps whose results have not arrived."""
+        """Tokens that steps whose results have not arrived yield at most."""
+        self.drafts_in_flight = 0
+        """Drafts of such steps."""
+        self.rejected_in_flight = 0
+        """Those of them that are wrong: ``num_computed_tokens`` is too high by so many."""
+        self.proposes = False
+        """Whether there are drafts for its next step: once it has sampled, until it is preempted."""
         self.was_scheduled = False
+        self._drafted_steps = 0
         self._hash_block = hash_block
-        self.prefix = prefix_of((*spec.prompt, *spec.output), spec.partition)
+        tokens = (*spec.prompt, *spec.output)
+        self.prefix = prefix_of(tokens, spec.partition)
+        # Two steps can go beyond the stop token before its request ends.
+        spare = 2 * (spec_tokens + 1)
+        self.wrong: Prefix | None = (
+            drafts_of(tokens, spec.partition, spare) if spec_tokens else None
+        )
 
     @property
     def salt(self) -> str:
@@ -113,6 +146,40 @@ class LiveRequest:
     def ended(self) -> bool:
         """Whether the request has ended, either way."""
         return self.status in {RequestStatus.FINISHED, RequestStatus.ABORTED}
+
+    @property
+    def device_tokens(self) -> int:
+        """Tokens from the front whose KV is right once the steps so far have run."""
+        return self.num_computed_tokens - self.rejected_in_flight
+
+    def draw(self, drafts: int) -> Sample:
+        """What a step with so many drafts yields, by the request's script."""
+        script = self.spec.accepted
+        accepted = drafts
+        if drafts and script:
+            accepted = min(script[self._drafted_steps % len(script)], drafts)
+        self._drafted_steps += drafts > 0
+        return Sample(drafts=drafts, accepted=accepted)
+
+    def launched(self, sample: Sample) -> None:
+        """A step that yields ``sample`` is on its way."""
+        self.in_flight += sample.most
+        self.drafts_in_flight += sample.drafts
+        self.rejected_in_flight += sample.rejected
+        self.proposes = True
+
+    def landed(self, sample: Sample) -> None:
+        """Its result has arrived: rejected drafts were never computed."""
+        self.in_flight -= sample.most
+        self.drafts_in_flight -= sample.drafts
+        self.rejected_in_flight -= sample.rejected
+        self.num_computed_tokens -= sample.rejected
+
+    def start_over(self) -> None:
+        """It gives up all that it has, and what is in flight."""
+        self.num_computed_tokens = 0
+        self.in_flight = self.drafts_in_flight = self.rejected_in_flight = 0
+        self.proposes = False
 
     def append_output(self) -> bool:
         """The next token of the answer arrives; True if it is the stop token."""

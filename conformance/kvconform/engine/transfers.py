@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kvconform.engine.effort import METER
 from kvconform.ports import Direction, TransferJob
+
+Fails = Callable[[TransferJob, Callable[[], None]], bool]
+"""Has a copy fail, or says that it does not."""
 
 
 @dataclass(slots=True)
@@ -20,24 +24,43 @@ class Gate:
     """The transfer gate of one rank: a copy completes at the clock tick after its submission.
 
     A held direction completes when it is released, or when the worker waits for it.
-    ``on_copy`` is called just before a copy is performed, while its source is what it reads.
+    ``on_copy`` is called just before a copy is performed, while its source is what it reads, and
+    ``after_copy`` just after it.  ``fails`` is asked before, with the job and what performs it; True
+    says that it has failed, and has done as much as it was to.
     """
 
-    def __init__(self, on_copy: Callable[[TransferJob], None]) -> None:
+    def __init__(
+        self,
+        on_copy: Callable[[TransferJob], None],
+        fails: Fails | None = None,
+        after_copy: Callable[[TransferJob], None] = lambda _: None,
+    ) -> None:
         self._on_copy = on_copy
+        self._fails = fails
+        self._after_copy = after_copy
         self._waiting: list[_Copy] = []
         self._done: list[tuple[int, bool]] = []
         self.held: set[Direction] = set()
         self.performed = 0
-        """Copies completed so far."""
+        """Copies completed so far, failed ones too."""
+        self.last_first = False
+        """Whether copies that are due together complete in the reverse order of submission."""
+        self.asked: set[Direction] = set()
+        """Directions in which a copy was ever submitted."""
 
     @property
     def busy(self) -> bool:
         """Whether a copy has not completed."""
         return bool(self._waiting)
 
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """Ids of the jobs that have not completed."""
+        return tuple(copy.job.job_id for copy in self._waiting)
+
     def submit(self, job: TransferJob, perform: Callable[[], None]) -> None:
         """Take a copy."""
+        self.asked.add(job.direction)
         self._waiting.append(_Copy(job, perform))
 
     def finished(self) -> list[tuple[int, bool]]:
@@ -57,11 +80,16 @@ class Gate:
     def _complete(self, due: Callable[[_Copy], bool]) -> None:
         ready = [copy for copy in self._waiting if due(copy)]
         self._waiting = [copy for copy in self._waiting if not due(copy)]
-        for copy in ready:
-            self._on_copy(copy.job)
-            copy.perform()
+        for copy in reversed(ready) if self.last_first else ready:
+            failed = self._fails is not None and self._fails(copy.job, copy.perform)
+            if not failed:
+                with METER.pause():
+                    self._on_copy(copy.job)
+                copy.perform()
+                with METER.pause():
+                    self._after_copy(copy.job)
             self.performed += 1
-            self._done.append((copy.job.job_id, True))
+            self._done.append((copy.job.job_id, not failed))
 
 
 Report = TypeVar("Report")

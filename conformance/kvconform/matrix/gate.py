@@ -8,15 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kvconform import resources
-from kvconform.contract.clauses import CHECKS
+from kvconform.contract.clauses import CHECKS, CLAUSES
+from kvconform.contract.field_classes import FIELD_CLASS, FIELD_CLASSES
 from kvconform.matrix.model import Matrix
 from kvconform.matrix.references import is_reference
 from kvconform.matrix.scenario import load_scenario, scenario_names
 from kvconform.ports import Capability, ChunkState, GroupKind, KvconformError, Scheduling
-from kvconform.registry import GROUP
+from kvconform.registry import GROUP, Listed, list_mutants
 
 _EXEMPT = "exempt.toml"
 """The file beside the shipped matrices that says what they leave out, and why that is right."""
+
+_BY = {"clause": "mutant declares", FIELD_CLASS: "mutant stands for"}
+"""What exercises the kinds that are not exercised by a matrix."""
 
 _DISTRIBUTION = "kvconform"
 _TESTED = "reference"
@@ -33,10 +37,11 @@ def unexercised(matrices: Sequence[Matrix]) -> list[str]:
     """
     used = {(kind, name) for matrix in matrices for kind, name in _used(matrix)}
     used.add(("connector", _TESTED))
+    used.update(used_by_mutants(list_mutants()))
     registered = {(kind, name) for kind, names in _registered().items() for name in names}
-    exempt = _exemptions()
+    exempt = exemptions()
     told = [
-        f"no matrix exercises the {kind} {name!r}: write one, or exempt it with a reason"
+        f"no {_BY.get(kind, 'matrix exercises')} the {kind} {name!r}: write one, or exempt it with a reason"
         for kind, name in sorted(registered - used - set(exempt))
     ]
     told += [
@@ -48,14 +53,22 @@ def unexercised(matrices: Sequence[Matrix]) -> list[str]:
     return told
 
 
-def _exemptions() -> dict[tuple[str, str], str]:
-    """Reasons by kind and name."""
+def exemptions() -> dict[tuple[str, str], str]:
+    """Reasons by kind and name, from the file beside the shipped matrices."""
     text = (resources.matrix_dir() / _EXEMPT).read_text(encoding="utf-8")
     return {
         (kind, name): reason
         for kind, reasons in tomllib.loads(text).items()
         for name, reason in reasons.items()
     }
+
+
+def used_by_mutants(mutants: Iterable[Listed]) -> Iterator[tuple[str, str]]:
+    """Clauses that mutants declare, and classes of field reports that they stand for."""
+    for kind, key in (("clause", "clause"), (FIELD_CLASS, "classes")):
+        for mutant in mutants:
+            for name in filter(None, mutant.describe.get(key, "").split(",")):
+                yield kind, name.strip()
 
 
 def _connectors() -> Iterator[str]:
@@ -76,6 +89,8 @@ def _registered() -> dict[str, Iterable[str]]:
         "scenario": scenario_names(()),
         "connector": _connectors(),
         "event": _events(load_scenario("trace").schema),
+        "clause": list(CLAUSES),
+        FIELD_CLASS: list(FIELD_CLASSES),
     }
 
 

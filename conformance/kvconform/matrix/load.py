@@ -239,7 +239,7 @@ class _Loading:
         groups = [group["name"] for group in layout["groups"]]
         if scenario is not None:
             meaning.check_values(Rules(scenario.schema), given, ("given",), under_check, report)
-        meaning.check_given(given, groups, under_check, report)
+        meaning.check_given(given, groups, under_check, report, world=layout.get("world", 1))
         ids = dict(zip(points, under_check.ids, strict=True))
         decided_rows = [
             meaning.Rows(space=space, points=some, ids=[ids[point] for point in some])

@@ -133,11 +133,11 @@ def _layout_errors(
 
 
 def check_given(
-    given: Mapping[str, Any], groups: Sequence[str], rows: Rows, report: Report
+    given: Mapping[str, Any], groups: Sequence[str], rows: Rows, report: Report, *, world: Any = 1
 ) -> None:
-    """What a schema cannot see: positions inside the prompt, and names of groups."""
+    """What a schema cannot see: positions inside the prompt, names of groups, ranks of ``world``."""
     _check_prompt(given, rows, report)
-    check_trace(given, groups, rows, report)
+    check_trace(given, groups, rows, report, world=world)
     for path, value in _chunks(given.get("chunks"), ("given", "chunks")):
         for values, hint in rows.variants(value):
             for inner, name in _group_names(substitute(value, values), path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from kvconform import MATRIX_FORMAT
 from kvconform.case import Case
 from kvconform.matrix.references import substitute
-from kvconform.ports import Group, GroupKind, KvconformError, Layout, Scheduling
+from kvconform.ports import Group, GroupKind, KvconformError, Layout, Scheduling, Storage
 
 if TYPE_CHECKING:
     from kvconform.matrix.choice import Choice  # it is made of rows itself
@@ -220,8 +220,10 @@ def build_layout(layout: Mapping[str, Any], engine: Mapping[str, Any]) -> Layout
     settings = dict(engine)
     if "scheduling" in settings:
         settings["scheduling"] = Scheduling(settings["scheduling"])
+    if "storage" in layout:
+        settings["storage"] = Storage(layout["storage"])
     return Layout(
-        **{key: value for key, value in layout.items() if key != "groups"},
+        **{key: value for key, value in layout.items() if key not in {"groups", "storage"}},
         groups=tuple(build_group(group) for group in layout["groups"]),
         **settings,
     )
@@ -229,7 +231,8 @@ def build_layout(layout: Mapping[str, Any], engine: Mapping[str, Any]) -> Layout
 
 def build_group(group: Mapping[str, Any]) -> Group:
     """One group of a substituted layout; raises `kvconform.ports.LayoutError`."""
-    return Group(**{**group, "kind": GroupKind(group["kind"])})
+    sizes = tuple(group.get("layer_slot_bytes", ()))
+    return Group(**{**group, "kind": GroupKind(group["kind"]), "layer_slot_bytes": sizes})
 
 
 def build_case(header: Header | Matrix | Mapping[str, Any], row: Row) -> Case:

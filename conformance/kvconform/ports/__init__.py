@@ -16,7 +16,8 @@ from kvconform.ports.errors import (
     LayoutError,
     UnsupportedLayoutError,
 )
-from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling
+from kvconform.ports.events import ChunkEvent, ChunkRemoved, ChunksCleared, ChunkStored
+from kvconform.ports.layout import Group, GroupKind, Layout, Scheduling, Storage
 from kvconform.ports.partition import PLAIN, Image, Lora, Partition
 from kvconform.ports.request import (
     NULL_BLOCK,
@@ -48,7 +49,11 @@ __all__ = [
     "BlockTable",
     "Capability",
     "ChunkControl",
+    "ChunkEvent",
+    "ChunkRemoved",
     "ChunkState",
+    "ChunkStored",
+    "ChunksCleared",
     "Connector",
     "ConnectorFactory",
     "ConnectorNotFoundError",
@@ -72,6 +77,7 @@ __all__ = [
     "Setting",
     "Step",
     "StepResult",
+    "Storage",
     "Store",
     "StoreCapability",
     "StoreClaims",

@@ -18,6 +18,10 @@ class Capability(StrEnum):
     """Every copy runs through the engine's `TransferGate`."""
     EAGLE = "eagle"
     """Groups of a draft model are told apart: their trailing chunk is never served."""
+    CAPACITY = "capacity"
+    """The layout's budget of host memory (`Layout.host_bytes`) is kept."""
+    EVENTS = "events"
+    """``take_events`` tells which chunks are stored and removed."""
 
     LONGEST_HIT = "longest_hit"
     """A lookup finds the longest hit for which everything needed is ready."""
@@ -33,6 +37,10 @@ class Capability(StrEnum):
     """Of windowed groups only chunks that some lookup can reach are stored."""
     REQUEST_CAPS = "request_caps"
     """A request's ``max_load_tokens`` and ``max_offload_tokens`` are kept."""
+    LRU = "lru"
+    """Least recently used requests are evicted first, the tail of each before its head."""
+    LINEAR_COST = "linear_cost"
+    """What a request costs the connector grows no faster than its chunks and its steps."""
 
     @property
     def hint(self) -> str:
@@ -44,6 +52,8 @@ _HINTS = {
     Capability.CHUNK_CONTROL: "single chunks can be put into a state",
     Capability.TRANSFER_CONTROL: "every copy runs through the engine's gate",
     Capability.EAGLE: "the trailing chunk of draft-model groups is never served",
+    Capability.CAPACITY: "the layout's budget of host memory is kept",
+    Capability.EVENTS: "take_events tells which chunks are stored and removed",
     Capability.LONGEST_HIT: "a lookup finds the longest hit that is ready",
     Capability.LATER: "a lookup answers 'later' while what it needs is in flight",
     Capability.DEDUP_LOADS: "a chunk being loaded is not loaded again",
@@ -51,4 +61,6 @@ _HINTS = {
     Capability.EXACT_LOAD: "a load brings what the boundary needs and no more",
     Capability.MASKED_STORE: "only chunks that some lookup can reach are stored",
     Capability.REQUEST_CAPS: "a request's caps on loaded and stored tokens are kept",
+    Capability.LRU: "least recently used requests are evicted first, tails before heads",
+    Capability.LINEAR_COST: "a request's cost grows no faster than its chunks and steps",
 }

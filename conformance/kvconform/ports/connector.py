@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kvconform.ports.capabilities import Capability
 from kvconform.ports.control import ChunkControl, TransferGate
+from kvconform.ports.events import ChunkEvent
 from kvconform.ports.layout import Layout
 from kvconform.ports.request import BlockTable, Request, Step, StepResult
 
@@ -64,8 +65,8 @@ class SchedulerSide(ABC):
     def reset_cache(self) -> None:
         """Nothing stored before this call may be served after it."""
 
-    def take_events(self) -> Sequence[object]:
-        """Stored and removed chunks since the last call."""
+    def take_events(self) -> Sequence[ChunkEvent]:
+        """Stored and removed chunks since the last call, in order; asked once a step."""
         return ()
 
     def has_pending_work(self) -> bool:
@@ -114,7 +115,11 @@ class WorkerSide(ABC):
         return None
 
     def get_block_ids_with_load_errors(self) -> set[int]:
-        """Pool block ids whose load failed since the last call."""
+        """Pool block ids whose load failed since the last call, each told once.
+
+        Of an asynchronous load at the latest in the step in which `get_finished` names the request,
+        which it does for a load that failed too; of a synchronous one in its own step.
+        """
         return set()
 
     def shutdown(self) -> None:

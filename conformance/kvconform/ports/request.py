@@ -29,7 +29,7 @@ class Request(Protocol):
     ``token_ids`` are prompt and known output tokens.  ``block_hashes`` has one hash for each
     complete hash block of them, chained, so that equal hashes mean equal prefixes (salt,
     adapter, images and embeddings included).  ``num_computed_tokens`` counts tokens scheduled so far, locally cached and
-    loaded ones included.
+    loaded ones included; drafts count until they are rejected, so that it can go back.
     """
 
     @property
@@ -96,7 +96,10 @@ class ScheduledRequest:
     """One request's part in a step.
 
     ``num_computed_tokens`` is the count before the step, ``num_scheduled_tokens`` what the step
-    adds.  ``appended`` are the block ids that this step allocated, per group.
+    adds.  ``appended`` are the block ids that this step allocated, per group.  The last
+    ``num_draft_tokens`` of the scheduled tokens are guesses: only what ``request.token_ids`` has is
+    confirmed.  With drafts the count before the step may run ahead (drafts of a step whose result
+    has not arrived count as accepted) and be lower the next time.
     """
 
     request: Request
@@ -106,6 +109,7 @@ class ScheduledRequest:
     appended: tuple[tuple[int, ...], ...]
     is_new: bool
     is_resumed: bool = False
+    num_draft_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +143,9 @@ class StepResult:
 class RequestSpec:
     """A request as a scenario describes it: ``output`` is what the model will answer.
 
-    The request ends with the last token of ``output`` (the stop token).
+    The request ends with the last token of ``output`` (the stop token).  ``accepted`` says how many
+    drafts are right in each step that has some, again from the start at its end; empty for all of
+    them.
     """
 
     name: str
@@ -147,6 +153,7 @@ class RequestSpec:
     output: tuple[int, ...] = (1,)
     partition: Partition = PLAIN
     transfer_params: Mapping[str, object] = field(default_factory=dict)
+    accepted: tuple[int, ...] = ()
 
 
 class HasTransferParams(Protocol):

@@ -74,6 +74,8 @@ class CaseRecord:
     """The engine's events in words, oldest first (kept for bad outcomes)."""
     stack: tuple[str, ...] = ()
     """Where the process was when it hung or crashed, innermost call first."""
+    unclaimed: tuple[str, ...] = ()
+    """Capabilities whose port the connector has or uses and does not claim."""
     expectations: tuple[str, ...] = ()
     """Entries (``file:line``) that speak of the case and had a part in its outcome or reason."""
 
@@ -86,7 +88,7 @@ class CaseRecord:
         """The record of a line; raises KeyError, TypeError or ValueError if it is none."""
         checks = tuple(CheckResult.from_json(check) for check in data["checks"])
         rest = {k: v for k, v in data.items() if k not in {"event", "checks", "outcome"}}
-        for key in ("clauses", "trace", "stack", "expectations"):
+        for key in ("clauses", "trace", "stack", "unclaimed", "expectations"):
             rest[key] = tuple(rest.get(key, ()))
         return cls(checks=checks, outcome=Outcome(data["outcome"]), **rest)
 

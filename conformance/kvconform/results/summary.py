@@ -232,5 +232,10 @@ def _missing(journal: Journal) -> str:
 
 
 def _warnings(journal: Journal) -> str:
+    found = sorted({one for record in journal.records.values() for one in record.unclaimed})
     lines = [f"  {text}" for text in journal.warnings]
+    lines += [
+        f"  the connector has {one} and does not claim it: what needs the claim is not applicable"
+        for one in found
+    ]
     return "\n".join(["warnings", *lines]) if lines else ""

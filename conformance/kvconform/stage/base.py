@@ -73,15 +73,21 @@ class StageBase:
         self.concluded = False
         self.results: tuple[CheckResult, ...] = ()
         self.outcome = Outcome.ERROR
+        self.unclaimed: tuple[str, ...] = ()
+        """Ports that the connector has or uses and does not claim, once the case is concluded."""
         self._events: list[Event] = []
         self._bench: Bench | None = None
+        self._own_engine = hasattr(factory, "make_bench")
         claims, chunk_tokens = self._open(factory, device, dict(options or {}))
         missing = [need for need in case.requires if need not in claims]
         if missing and self._bench is not None:
             raise NotApplicableError(f"n/a: {missing[0]}")
         self.oracle = Oracle(layout=self.layout, chunk_tokens=chunk_tokens, claims=claims)
-        arising = [name for name in checks if self._arises(name)]
-        self.tally = Tally(arising, claims)
+        self.declared = tuple(checks)
+        """The checks of the scenario."""
+        self.expected = tuple(name for name in self.declared if self._arises(name))
+        """The checks that the case has, known before anything runs."""
+        self.tally = Tally(self.expected, claims)
         self.judge = Judge(oracle=self.oracle, tally=self.tally)
         self._partition = PLAIN
         self._transfer_params: Mapping[str, object] = {}
@@ -150,6 +156,8 @@ class StageBase:
         """Whether a check can come up at all, from the case alone."""
         if check == "draft-tail-dropped":
             return any(group.eagle for group in self.layout.groups)
+        if check == "state-at-boundary":
+            return self.layout.has_states
         return True
 
     def _need(self, capability: Capability) -> None:
@@ -157,12 +165,17 @@ class StageBase:
         if capability not in self.oracle.claims:
             raise NotApplicableError(f"n/a: {capability}")
 
+    def _chunk_wish(self) -> tuple[int, ...]:
+        return tuple(self.layout.chunk_tokens(group) for group in range(len(self.layout.groups)))
+
+    def _chunks_are_as_wished(self) -> bool:
+        return self.oracle.chunk_tokens == self._chunk_wish()
+
     def _need_chunks_as_wished(self) -> None:
         """Chunk indices in a matrix mean chunks of the size that it asks for."""
-        wish = tuple(self.layout.chunk_tokens(group) for group in range(len(self.layout.groups)))
-        if self.oracle.chunk_tokens != wish:
+        if not self._chunks_are_as_wished():
             raise NotApplicableError(
-                f"n/a: chunks of {list(self.oracle.chunk_tokens)} tokens, the matrix is about {list(wish)}"
+                f"n/a: chunks of {list(self.oracle.chunk_tokens)} tokens, the matrix is about {list(self._chunk_wish())}"
             )
 
     def _complete_seeded(self, name: str) -> None:
@@ -316,6 +329,8 @@ class StageBase:
                 f"the case needs the step(s) {', '.join(self._owed)}; missing from its template"
             )
         at_rest = self._come_to_rest()
+        if not self.dead:
+            self.unclaimed = tuple(sorted(map(str, getattr(self._bench, "unclaimed", ()))))
         if self._bench is not None:
             self._bench.close()
         broke = next((str(event) for event in self._events if isinstance(event, Broke)), "")

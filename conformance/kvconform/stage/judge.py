@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from kvconform.contract.oracle import Oracle, Supply, retained_blocks
 from kvconform.engine.events import Answered, Broke, Copied, Ended, Event, Loaded, Read, Submitted
 from kvconform.ports import Capability, Direction, GroupKind
+from kvconform.stage.states import judge_end, judge_state
 from kvconform.stage.tally import Tally
+from kvconform.stage.writes import judge_jobs, judge_writes
 
 Blocks = dict[str, list[int]]
 """Block indices by group name, sorted."""
@@ -46,7 +48,7 @@ class Judge:
         ``load_cap`` are the tokens that the request lets itself be loaded.
         """
         boundary = answer.boundary
-        self.tally.open("hit-is-covered", "load-is-async")
+        self.tally.open("hit-is-covered", "load-is-async", "state-at-boundary")
         if boundary != 0 and boundary is not None:
             self._hit(answer, boundary, supply, at_least=at_least)
         if supply is None or at_most:
@@ -68,6 +70,7 @@ class Judge:
     def _hit(self, answer: Answered, boundary: int, supply: Supply | None, *, at_least: bool) -> None:
         self.tally.saw("hit-is-covered")
         self.tally.saw("load-is-async")
+        judge_end(self.tally, self.oracle.layout, answer)
         if not answer.is_async:
             self.tally.wrong("load-is-async", "an asynchronous hit", "a synchronous hit", event=answer)
         if not self.oracle.is_legal(boundary, answer.num_tokens):
@@ -144,8 +147,16 @@ class Judge:
                 event=answer,
             )
 
-    def stores(self, events: Sequence[Event], num_tokens: int, prompt_tokens: int) -> None:
+    def stores(
+        self,
+        events: Sequence[Event],
+        num_tokens: int,
+        prompt_tokens: int,
+        steps: Sequence[int] = (),
+    ) -> None:
         """What a producer of ``num_tokens`` computed tokens, ``prompt_tokens`` of prompt, stored.
+
+        ``steps`` are its token counts after each step.
 
         Everything that a lookup at a kept boundary needs must be there; chunks that only a
         longer request's boundaries need may be.
@@ -159,7 +170,9 @@ class Judge:
             for name, index in blocks
             if index >= 0
         }
-        required = self.oracle.reachable_chunks(num_tokens, prompt_tokens=prompt_tokens)
+        required = self.oracle.reachable_chunks(
+            num_tokens, prompt_tokens=prompt_tokens, steps=steps
+        )
         reach = max((g.window + g.extra_retained for g in groups if g.kind is not GroupKind.FULL), default=0)
         ahead = reach + 2 * max(self.oracle.chunk_tokens)
         allowed = self.oracle.reachable_chunks(
@@ -197,6 +210,8 @@ class Judge:
         for event in events:
             if isinstance(event, Broke):
                 self.tally.wrong("no-exception", "no exception", event.text, f"in {event.method}", event=event)
+        judge_writes(self.tally, events)
+        judge_jobs(self.tally, events)
         self.tally.open("every-request-ends")
         if not dead:
             self._ends(events, at_rest=at_rest)
@@ -206,19 +221,21 @@ class Judge:
         if event.difference is not None:
             got = f"{event.difference.slots} slot(s) of {event.request!r} do not"
             self.tally.wrong(check, expected, got, str(event.difference), event=event)
+            judge_state(self.tally, self.oracle.layout, event)
 
     def _ends(self, events: Sequence[Event], *, at_rest: bool) -> None:
         check = "every-request-ends"
-        submitted = [event.request for event in events if isinstance(event, Submitted)]
-        ended = {event.request for event in events if isinstance(event, Ended)}
-        for request in submitted:
+        # A name may come again, as an id does.
+        submitted = Counter(event.request for event in events if isinstance(event, Submitted))
+        ended = Counter(event.request for event in events if isinstance(event, Ended))
+        for request, times in submitted.items():
             self.tally.saw(check)
-            if request not in ended:
+            if ended[request] < times:
                 last = next(e for e in reversed(events) if getattr(e, "request", "") == request)
                 got = f"it does not; {_asked(events, request)}"
                 self.tally.wrong(check, f"{request!r} ends", got, event=last)
         # While a request is alive there is something left to do: that is told already.
-        if ended.issuperset(submitted) and not at_rest:
+        if submitted <= ended and not at_rest:
             self.tally.wrong(
                 check,
                 "nothing is left to do once the requests have ended",

@@ -10,6 +10,9 @@ from kvconform.ports import ChunkState
 from kvconform.stage.base import StageBase
 from kvconform.stage.judge import say
 
+_CONTROL = "repaired-then-hits"
+"""The check of the positive control."""
+
 
 class SeededSteps(StageBase):
     """A request asks for chunks whose states the case lists."""
@@ -17,15 +20,29 @@ class SeededSteps(StageBase):
     def seed_chunks(self, name: str = "consumer") -> None:
         """Put every chunk that the case lists into its state, and those alone."""
         self._need_chunks_as_wished()
-        states: dict[Chunk, ChunkState] = {}
-        for entry in self.given["chunks"]:
-            state = ChunkState(str(entry["state"]).replace("present", "ready"))
-            states |= dict.fromkeys(self._chunks_of(entry), state)
+        if _CONTROL in self.declared:
+            self._owe("repair")
+        states = self._listed_states()
         self._prepare(name, self.given["prompt_tokens"])
         self._supply = Supply(states=states)
         for (group, chunk), state in sorted(states.items()):
             if state is not ChunkState.MISSING and not self.dead:
                 self.bench.seed_chunk(name, group, chunk, state)
+
+    def _arises(self, check: str) -> bool:
+        """A hit that is there from the start needs no repair as a control."""
+        if check == _CONTROL and self._chunks_are_as_wished():
+            supply = Supply(states=self._listed_states())
+            return not self.oracle.best_verdict(self.given["prompt_tokens"], supply)
+        return super()._arises(check)
+
+    def _listed_states(self) -> dict[Chunk, ChunkState]:
+        """The states of the chunks that the case lists; a later entry holds."""
+        states: dict[Chunk, ChunkState] = {}
+        for entry in self.given["chunks"]:
+            state = ChunkState(str(entry["state"]).replace("present", "ready"))
+            states |= dict.fromkeys(self._chunks_of(entry), state)
+        return states
 
     def _chunks_of(self, entry: Mapping[str, Any]) -> set[Chunk]:
         name = entry.get("group")
@@ -42,11 +59,11 @@ class SeededSteps(StageBase):
 
         Only a miss or *later* needs it; a hit shows by itself that the connector works.
         """
+        self._paid("repair")
         num_tokens = len(self._requests[name].prompt)
         if self.oracle.best_verdict(num_tokens, self._supply):
-            self.tally.drop("repaired-then-hits")
             return
-        self.tally.open("repaired-then-hits")
+        self.tally.open(_CONTROL)
         whole = self._supply.with_states(self._supply.states, ChunkState.READY)
         if self.dead or self._was_admitted(name):
             return
@@ -62,9 +79,9 @@ class SeededSteps(StageBase):
             return
         self.judge.answer(answer, whole)
         target = self.oracle.best_verdict(num_tokens, whole)
-        self.tally.saw("repaired-then-hits")
+        self.tally.saw(_CONTROL)
         if self.judge.worth(answer) != target:
-            self.tally.wrong("repaired-then-hits", say(target), say(answer.boundary), event=answer)
+            self.tally.wrong(_CONTROL, say(target), say(answer.boundary), event=answer)
 
     def judge_verdict(self, name: str = "consumer") -> None:
         """Judge the request's verdict against what the seeded states allow."""

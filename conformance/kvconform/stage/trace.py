@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kvconform.ports import Capability, KvconformError, RequestSpec
+from kvconform.engine.events import Reported
+from kvconform.engine.faults import CopyFault, How
+from kvconform.engine.nothing import NoConnector
+from kvconform.ports import Capability, Direction, KvconformError, RequestSpec
+from kvconform.stage import residence
+from kvconform.stage.drafts import OF_DRAFTS, judge_drafts
+from kvconform.stage.errors import NotApplicableError
 from kvconform.stage.holds import HoldSteps
+from kvconform.stage.life import LifeJudge, Sharers
+from kvconform.stage.neutrality import judge_neutrality
+from kvconform.stage.skew import Skew
 from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
-from kvconform.stage.traffic import Dropped, Traffic
+from kvconform.stage.traffic import Dropped, Traffic, life_of
+
+_QUIET_STEPS = 3
+"""Steps after everything has come to rest, in which nothing may be reported."""
 
 
 class TraceError(KvconformError):
@@ -23,6 +35,14 @@ class TraceSteps(HoldSteps):
         self._rests: set[int] = set()
         """Steps before which nothing was left to do."""
         self._drops: list[Dropped] = []
+        self._lives: dict[str, list[RequestSpec]] = {}
+        self._sharers: list[Sharers] = []
+        self._holds = False
+        self._stuck = False
+        self._settled: list[int] = []
+        """Numbers of events before which all had come to rest."""
+        self._played = 0
+        """Events of the case before the one that happens."""
         self.best_hits: Mapping[str, int] = {}
         """The longest right hit of each request that asked when all was known, in tokens."""
 
@@ -31,12 +51,20 @@ class TraceSteps(HoldSteps):
         needed = ARISES_WITH.get(check)
         if needed is not None and not needed & kinds_in(self.given.get("events", ())):
             return False
+        if check == "hit-on-every-rank" and self.layout.world == 1:
+            return False
+        if check == "stored-however-cut" and residence.has_budget(self.layout):
+            return False  # what is stored may have made way for something else
+        if check in residence.CHECKS and not residence.has_budget(self.layout):
+            return False
+        if check in OF_DRAFTS and not self.layout.spec_tokens:
+            return False
         return super()._arises(check)
 
     @property
     def num_requests(self) -> int:
         """Requests that came so far."""
-        return len(self._requests)
+        return sum(map(len, self._lives.values()))
 
     def spec(self, name: str) -> RequestSpec:
         """A request that came before."""
@@ -51,18 +79,37 @@ class TraceSteps(HoldSteps):
         self._owe("judge_traffic")
         if self.given["hits"]:
             self._need_chunks_as_wished()
-        for event in self.given["events"]:
-            if self.dead:
+        for at, event in enumerate(self.given["events"]):
+            if self.dead or self._stuck:
                 break
+            self._played = at
             happen(self, event)
         if not self.dead:
             self.bench.release()
         self.settle()
 
-    def enter(self, spec: RequestSpec) -> None:
-        """A request enters the queue."""
+    def compare_with_none(self) -> None:
+        """Play the events so far without a connector, and compare what requests computed.
+
+        Raises `NotApplicableError` on an engine that cannot run without one.
+        """
+        if self._own_engine:
+            raise NotApplicableError("n/a: this engine is not run without a connector here")
+        alone = type(self)(self.case, factory=NoConnector)
+        for event in self.given["events"][: self._played]:
+            if event != "neutral":
+                happen(alone, event)
+        may_wait = Capability.LONGEST_HIT not in self.oracle.claims
+        judge_neutrality(self.tally, self.events, alone.events, may_wait=may_wait)
+        alone.bench.close()
+
+    def enter(self, spec: RequestSpec, *, reuse: bool = False) -> None:
+        """A request enters the queue; with ``reuse`` under the id of one that has ended."""
         self._must_fit(spec)
+        if reuse and not self._is_free(spec.name):
+            return
         self._introduce(spec)
+        self._lives.setdefault(spec.name, []).append(spec)
         at = len(self._events)
         rest = self.bench.idle()
         self.submit(spec.name, stay_on_miss=False)
@@ -71,9 +118,50 @@ class TraceSteps(HoldSteps):
         if rest or step in self._rests:
             self._rests.add(step)
 
+    def _is_free(self, name: str) -> bool:
+        """Whether an id can come again: the engine knows it as long as blocks are kept for it.
+
+        If they are kept for ever the trace ends here, and that is what is told of the case.
+        """
+        if self.dead:
+            return False
+        self._run(lambda: self.bench.gone(name), [name])
+        if self.dead or self.bench.gone(name):
+            return True
+        if not self.bench.ended(name):
+            raise TraceError(
+                f"{self.case.source}: request {name!r} is alive, its id cannot be another's: run or "
+                "abort it before"
+            )
+        if self._holds:
+            raise NotApplicableError(f"n/a: blocks of {name!r} are kept while transfers are held")
+        self._stuck = True
+        return False
+
+    def share_prompt(self, specs: Iterable[RequestSpec]) -> None:
+        """Requests with one prompt enter the queue; they must go on together."""
+        sharers = list(specs)
+        for spec in sharers:
+            self.enter(spec)
+        last = sharers[-1]
+        self._sharers.append(
+            Sharers(
+                names=[spec.name for spec in sharers],
+                spec=last,
+                num_blocks=self.layout.num_blocks,
+                need=self._blocks_of_one(last) - 1,
+                budget=self.layout.max_batched_tokens,
+                max_running=self.bench.max_running,
+            )
+        )
+
+    def _blocks_of_one(self, spec: RequestSpec) -> int:
+        # Drafts take room beyond the answer: of two steps that end after it, and of the next one.
+        tokens = len(spec.prompt) + len(spec.output) + 3 * self.layout.spec_tokens
+        return 1 + sum(-(-tokens // group.block_size) for group in self.layout.groups)
+
     def _must_fit(self, spec: RequestSpec) -> None:
-        tokens = len(spec.prompt) + len(spec.output)
-        need = 1 + sum(-(-tokens // group.block_size) for group in self.layout.groups)
+        need = self._blocks_of_one(spec)
         if need > self.layout.num_blocks:
             raise TraceError(
                 f"{self.case.source}: request {spec.name!r} takes {need} blocks of a pool of "
@@ -91,7 +179,40 @@ class TraceSteps(HoldSteps):
 
     def hold_back(self, what: str) -> None:
         """Hold reports, copies, or both."""
+        self._holds = True
         self._hold(what)
+
+    def settle(self) -> None:
+        """Run until nothing is left to do."""
+        super().settle()
+        if not self.dead and self.bench.idle():
+            self._settled.append(len(self._events))
+
+    def let_go(self) -> None:
+        """End every hold."""
+        self._holds = False
+        self.bench.release()
+
+    def hold_part(self, skew: Skew) -> None:
+        """Hold what lags behind on some ranks."""
+        self._holds = True
+        self.bench.hold_ranks(skew.ranks, reports=skew.reports, copies=self._can_be_held(skew))
+
+    def release_part(self, skew: Skew) -> None:
+        """End a hold on some ranks."""
+        self.bench.release_ranks(skew.ranks, reports=skew.reports, copies=self._can_be_held(skew))
+
+    def _can_be_held(self, skew: Skew) -> frozenset[Direction]:
+        if Capability.TRANSFER_CONTROL in self.oracle.claims:
+            return skew.copies
+        if skew.copies and not skew.reports:
+            self._need(Capability.TRANSFER_CONTROL)
+        return frozenset()
+
+    def abort(self, name: str) -> None:
+        """The client no longer wants a request; one that has ended is not aborted."""
+        if not self.bench.ended(name):
+            self.bench.abort(name)
 
     def drop(self, name: str, group: str, chunks: Sequence[int]) -> None:
         """Chunks of a request's prefix are gone."""
@@ -111,6 +232,45 @@ class TraceSteps(HoldSteps):
         for chunk in chunks:
             self.bench.drop_chunk(name, position, chunk)
 
+    def fail_copies(  # noqa: PLR0913 - what an event may say
+        self,
+        direction: Direction,
+        name: str,
+        *,
+        group: str | None,
+        chunks: Sequence[int] | None,
+        how: How,
+        rank: int | None,
+        nth: int,
+        times: int,
+    ) -> None:
+        """Copies of a request's blocks fail from now on."""
+        self._need(Capability.TRANSFER_CONTROL)
+        if rank is not None and rank >= self.layout.world:
+            raise TraceError(
+                f"{self.case.source}: a copy of rank {rank} cannot fail, the layout has "
+                f"{self.layout.world} rank(s): name one below, or give layout.world more"
+            )
+        position = None if group is None else self.layout.index(group)
+        blocks = None
+        if chunks is not None and position is not None:
+            self._need_chunks_as_wished()
+            self._must_have(name, position, max(chunks))
+            of_chunks = (self.oracle.blocks_of((position, chunk)) for chunk in chunks)
+            blocks = frozenset(index for listed in of_chunks for _, index in listed)
+        self.bench.fail_copies(
+            CopyFault(
+                direction=direction,
+                request=name,
+                how=how,
+                group=position,
+                blocks=blocks,
+                rank=rank,
+                nth=nth,
+                times=times,
+            )
+        )
+
     def _must_have(self, name: str, group: int, chunk: int) -> None:
         spec = self._requests[name]
         known, end = len(spec.prompt) + len(spec.output), self.oracle.tokens_of((group, chunk))[-1] + 1
@@ -123,14 +283,48 @@ class TraceSteps(HoldSteps):
     def judge_traffic(self) -> None:
         """Judge every verdict as far as what is stored is known; what cannot arise is no check."""
         self._paid("judge_traffic")
+        lives = {
+            life_of(name, number): spec
+            for name, specs in self._lives.items()
+            for number, spec in enumerate(specs, start=1)
+        }
         traffic = Traffic(
             judge=self.judge,
-            requests=self._requests,
+            requests=lives,
             rests=frozenset(self._rests),
             drops=tuple(self._drops),
         )
         traffic.judge_events(self._events)
         self.best_hits = traffic.best
         traffic.judge_hits(self._events, self.given["hits"])
+        self._judge_life()
+        judge_drafts(self.judge, self._requests, frozenset(self._rests), self._events)
         if not self.dead:
             traffic.drop_idle_checks(self._events, self.given["hits"])
+
+    def _judge_life(self) -> None:
+        """Judge reports, what is left, what was stored however steps cut it, ranks and sharers."""
+        life = LifeJudge(judge=self.judge, lives=self._lives, world=self.layout.world)
+        life.stores(self._events, self._settled)
+        life.ranks(self._events)
+        life.sharers(self._sharers, self._events)
+        quiet = not self.dead and self.bench.idle()
+        if quiet:
+            # Whoever has something to report without being asked has the occasion here.
+            self._step(_QUIET_STEPS)
+        life.reports(self._events)
+        left = () if self.dead else self.bench.left_over()
+        ended = not self.dead and all(self.bench.ended(name) for name in self._lives)
+        life.rest(left, self._events, ended=ended)
+        self._drop_idle_life()
+
+    def _drop_idle_life(self) -> None:
+        """Drop what this trace gave nothing to: a load need not be reported, a chunk not be whole."""
+        if self.dead:
+            return
+        idle = {"stored-however-cut", "hit-on-every-rank"}
+        if not any(isinstance(event, Reported) for event in self._events):
+            idle.add("reported-as-asked")
+        for name in idle:
+            if not self.tally.has_seen(name) and not (self.given["hits"] and name == "hit-on-every-rank"):
+                self.tally.drop(name)

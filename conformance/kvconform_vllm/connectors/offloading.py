@@ -24,10 +24,14 @@ _CHUNK = ("blocks_per_chunk", "block_size")
 """Settings that say how large a chunk is, in blocks or in tokens; vLLM takes one of them."""
 
 
-class Offloading(ConnectorClass):
-    """Claims everything; with a spec of the user's own that spec brings its worker, and less is known."""
+NOT_TOLD = frozenset({Capability.EVENTS})
+"""vLLM's events of the CPU tier name blocks, and only those of full attention in full; the bench does not map them."""
 
-    claims = frozenset(Capability)
+
+class Offloading(ConnectorClass):
+    """Claims what the bench can show; with a spec of the user's own that spec brings its worker, and less is known."""
+
+    claims = frozenset(Capability) - NOT_TOLD
 
     def claims_with(self, layout: Layout, ranks: Sequence[Any]) -> frozenset[Capability]:
         """Less, where vLLM itself does less.
@@ -66,8 +70,9 @@ class Offloading(ConnectorClass):
         layers = max(group.layers for group in layout.groups)
         per_chunk = layout.groups[0].page_bytes * layers * layout.blocks_per_chunk
         chunks = max(64, _ROOM * layout.num_blocks // layout.blocks_per_chunk)
+        per_chunk_of_all = -(-per_chunk * layout.world // _ALIGNMENT) * _ALIGNMENT
         complete: dict[str, object] = {
-            "cpu_bytes_to_use": chunks * -(-per_chunk // _ALIGNMENT) * _ALIGNMENT * layout.world,
+            "cpu_bytes_to_use": (layout.host_chunks or chunks) * per_chunk_of_all,
             "offload_prompt_only": layout.prompt_only,
         }
         if options.keys().isdisjoint(_CHUNK):

@@ -38,6 +38,11 @@ class Patched(ReferenceConnector):
     lookup_kind: type[Lookup] = Lookup
     scheduler_kind: type[ReferenceScheduler] = ReferenceScheduler
     worker_kind: type[ReferenceWorker] = ReferenceWorker
+    manager_kind: type[ChunkManager] = ChunkManager
+
+    def make_manager(self, num_slots: int) -> ChunkManager:
+        """The books of the mutant's kind."""
+        return self.manager_kind(num_slots)
 
     def make_scheduler(
         self, demands: Sequence[GroupDemand], manager: ChunkManager

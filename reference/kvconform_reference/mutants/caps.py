@@ -103,6 +103,7 @@ CAPS = (
         clauses=("CAP-1",),
         factory=_LoadCapIgnored,
         seed_cases=0,
+        classes=("C10",),
     ),
     Mutant(
         name="zero-load-cap",
@@ -110,6 +111,7 @@ CAPS = (
         clauses=("CAP-1",),
         factory=_ZeroLoadCap,
         seed_cases=0,
+        classes=("C10",),
     ),
     Mutant(
         name="load-cap-of-all",
@@ -117,6 +119,7 @@ CAPS = (
         clauses=("COV-3",),
         factory=_LoadCapOfAll,
         seed_cases=0,
+        classes=("C7", "C10"),
     ),
     Mutant(
         name="store-cap-ignored",
@@ -124,6 +127,7 @@ CAPS = (
         clauses=("CAP-1",),
         factory=_StoreCapIgnored,
         seed_cases=0,
+        classes=("C10",),
     ),
     Mutant(
         name="zero-store-cap",
@@ -131,6 +135,7 @@ CAPS = (
         clauses=("CAP-1",),
         factory=_ZeroStoreCap,
         seed_cases=0,
+        classes=("C10",),
     ),
     Mutant(
         name="whole-prompt-short",
@@ -138,6 +143,7 @@ CAPS = (
         clauses=("COV-3",),
         factory=_WholePromptShort,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="dip",
@@ -145,5 +151,6 @@ CAPS = (
         clauses=("COV-6",),
         factory=_Dip,
         seed_cases=0,
+        classes=("C2",),
     ),
 )

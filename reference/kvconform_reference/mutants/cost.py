@@ -61,5 +61,6 @@ COST = (
         fault="Of windowed groups every chunk is stored, of use or not.",
         clauses=("COV-5",),
         factory=_StoresEverything,
+        classes=("C2",),
     ),
 )

@@ -51,10 +51,11 @@ class _BareMask(StoreMask):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _NoTail(GroupDemand):
+class NoTail(GroupDemand):
     """Draft groups are looked up like all others."""
 
     def tail(self, boundary: int) -> None:
+        """Nothing beyond the boundary is asked for."""
         del boundary
 
 
@@ -101,7 +102,7 @@ class _SeedUndone(_Remade):
 
 
 class _EagleIgnored(_Remade):
-    kind = _NoTail
+    kind = NoTail
 
 
 class _RetentionIgnored(ReferenceConnector):
@@ -143,6 +144,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_SeedUndone,
         seed_cases=14,
+        classes=("C1", "C2"),
     ),
     Mutant(
         name="load-window-undone",
@@ -150,6 +152,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_LoadWindowUndone,
         seed_cases=6,
+        classes=("C1",),
     ),
     Mutant(
         name="store-mask-undone",
@@ -157,6 +160,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_StoreMaskUndone,
         seed_cases=2,
+        classes=("C2",),
     ),
     Mutant(
         name="lookup-bound-undone",
@@ -164,6 +168,7 @@ COVERAGE = (
         clauses=("COV-2",),
         factory=_LookupBoundUndone,
         seed_cases=0,
+        classes=("C1",),
     ),
     Mutant(
         name="eagle-ignored",
@@ -171,6 +176,7 @@ COVERAGE = (
         clauses=("SPC-1",),
         factory=_EagleIgnored,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="retention-ignored",
@@ -178,6 +184,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_RetentionIgnored,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="replay-forgotten",
@@ -185,6 +192,7 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_ReplayForgotten,
         seed_cases=0,
+        classes=("C2",),
     ),
     Mutant(
         name="replay-of-whole-prompt",
@@ -192,5 +200,6 @@ COVERAGE = (
         clauses=("COV-5",),
         factory=_ReplayOfWholePrompt,
         seed_cases=0,
+        classes=("C2",),
     ),
 )

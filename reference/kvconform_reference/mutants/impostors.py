@@ -112,6 +112,7 @@ IMPOSTORS = (
         clauses=("COV-3", "COV-5"),
         factory=_Null,
         seed_cases=102,
+        classes=("C2",),
     ),
     Mutant(
         name="lying",
@@ -119,5 +120,6 @@ IMPOSTORS = (
         clauses=("COV-1",),
         factory=_Lying,
         seed_cases=102,
+        classes=("C4",),
     ),
 )

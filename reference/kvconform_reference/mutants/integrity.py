@@ -136,6 +136,7 @@ INTEGRITY = (
         clauses=("COV-1",),
         factory=_NoFence,
         seed_cases=0,
+        classes=("C4", "C10"),
     ),
     Mutant(
         name="partial-chunk-trusted",
@@ -143,12 +144,14 @@ INTEGRITY = (
         clauses=("COV-1", "COV-2"),
         factory=_PartialChunkTrusted,
         seed_cases=0,
+        classes=("C4",),
     ),
     Mutant(
         name="half-chunk",
         fault="A load takes the blocks of a chunk in the opposite order.",
         clauses=("COV-1",),
         factory=_HalfChunk,
+        classes=("C14",),
     ),
     Mutant(
         name="stray-write",
@@ -156,6 +159,7 @@ INTEGRITY = (
         clauses=("INT-1",),
         factory=_StrayWrite,
         seed_cases=3,
+        classes=("C4",),
     ),
     Mutant(
         name="ranks-share-memory",
@@ -163,5 +167,6 @@ INTEGRITY = (
         clauses=("COV-1",),
         factory=_RanksShareMemory,
         seed_cases=0,
+        classes=("C14",),
     ),
 )

@@ -110,6 +110,7 @@ ISOLATION = (
         clauses=("ISO-1",),
         factory=_SaltIgnored,
         seed_cases=0,
+        classes=("C14",),
     ),
     Mutant(
         name="adapter-ignored",
@@ -117,6 +118,7 @@ ISOLATION = (
         clauses=("ISO-1",),
         factory=_AdapterIgnored,
         seed_cases=0,
+        classes=("C14",),
     ),
     Mutant(
         name="adapter-version-ignored",
@@ -124,6 +126,7 @@ ISOLATION = (
         clauses=("ISO-1",),
         factory=_AdapterVersionIgnored,
         seed_cases=0,
+        classes=("C14",),
     ),
     Mutant(
         name="images-ignored",
@@ -131,6 +134,7 @@ ISOLATION = (
         clauses=("ISO-1",),
         factory=_ImagesIgnored,
         seed_cases=0,
+        classes=("C14",),
     ),
     Mutant(
         name="image-place-ignored",
@@ -138,6 +142,7 @@ ISOLATION = (
         clauses=("ISO-1",),
         factory=_ImagePlaceIgnored,
         seed_cases=0,
+        classes=("C14",),
     ),
     Mutant(
         name="embeddings-ignored",
@@ -145,6 +150,7 @@ ISOLATION = (
         clauses=("ISO-1",),
         factory=_EmbeddingsIgnored,
         seed_cases=0,
+        classes=("C14",),
     ),
     Mutant(
         name="later-images-separate",

@@ -68,6 +68,7 @@ LIFECYCLE = (
         clauses=("LIF-1",),
         factory=_ReportedTwice,
         seed_cases=102,
+        classes=("C12",),
     ),
     Mutant(
         name="never-at-rest",
@@ -75,6 +76,7 @@ LIFECYCLE = (
         clauses=("TRM-1",),
         factory=_NeverAtRest,
         seed_cases=102,
+        classes=("C10",),
     ),
     Mutant(
         name="blocks-kept",
@@ -82,6 +84,7 @@ LIFECYCLE = (
         clauses=("TRM-1",),
         factory=_BlocksKept,
         seed_cases=102,
+        classes=("C10",),
     ),
     Mutant(
         name="local-counted-twice",
@@ -89,5 +92,6 @@ LIFECYCLE = (
         clauses=("COV-2",),
         factory=_LocalCountedTwice,
         seed_cases=0,
+        classes=("C7",),
     ),
 )

@@ -159,6 +159,7 @@ TIMING = (
         fault="Loads complete, and no rank ever says so.",
         clauses=("TRM-1",),
         factory=_LoadNeverReported,
+        classes=("C9",),
     ),
     Mutant(
         name="reports-on-one-rank",
@@ -166,6 +167,7 @@ TIMING = (
         clauses=("TRM-1",),
         factory=_ReportsOnOneRank,
         seed_cases=0,
+        classes=("C9",),
     ),
     Mutant(
         name="reported-early",
@@ -173,35 +175,41 @@ TIMING = (
         clauses=("COV-1",),
         factory=_ReportedEarly,
         seed_cases=0,
+        classes=("C5",),
     ),
     Mutant(
         name="later-for-ever",
         fault="A request that was once told to ask again later is told so for ever.",
         clauses=("RDY-1",),
         factory=_LaterForEver,
+        classes=("C9",),
     ),
     Mutant(
         name="miss-for-ever",
         fault="A request that once missed never hits again.",
         clauses=("RDY-1",),
         factory=_MissForEver,
+        classes=("C9",),
     ),
     Mutant(
         name="pending-served",
         fault="A chunk whose store is in flight is taken for ready.",
         clauses=("COV-2",),
         factory=_PendingServed,
+        classes=("C1",),
     ),
     Mutant(
         name="pending-is-missing",
         fault="A chunk whose store is in flight makes a miss instead of later.",
         clauses=("COV-3",),
         factory=_PendingIsMissing,
+        classes=("C9",),
     ),
     Mutant(
         name="loading-loaded-again",
         fault="A chunk that is being loaded for one request is loaded again for the next.",
         clauses=("COV-3",),
         factory=_LoadingLoadedAgain,
+        classes=("C9",),
     ),
 )

@@ -1,14 +1,22 @@
 """The clauses and the checks that cite them: one place for docs, reports and the registry gate."""
 
 from kvconform.contract.clauses import (
+    capacity,
     caps,
     coverage,
+    effort,
+    faults,
     integrity,
     isolation,
+    life,
     lifecycle,
+    neutrality,
     readiness,
+    recurrent,
+    resets,
     speculation,
     stores,
+    telling,
     termination,
 )
 from kvconform.contract.clauses.model import Check, Clause, Severity
@@ -18,10 +26,18 @@ _FAMILIES = (
     readiness,
     integrity,
     lifecycle,
+    life,
     termination,
     isolation,
     caps,
+    faults,
+    resets,
     speculation,
+    capacity,
+    telling,
+    effort,
+    recurrent,
+    neutrality,
     stores,
 )
 
