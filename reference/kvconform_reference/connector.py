@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kvconform.ports import (
     Capability,
     ChunkControl,
     Layout,
     Setting,
-    StoreFactory,
     TransferGate,
     UnsupportedLayoutError,
 )
@@ -20,8 +18,8 @@ from kvconform_reference.manager import ChunkManager
 from kvconform_reference.scheduler import ReferenceScheduler
 from kvconform_reference.worker import ReferenceWorker
 
-CLAIMS = frozenset(Capability)
-"""The reference claims every port and every policy."""
+CLAIMS = frozenset(Capability) - {Capability.PERSISTENT}
+"""The reference claims every port and every policy; its chunks end with it, but for those in a store."""
 
 DEFAULT_SLOTS = 512
 """Chunks that host memory holds where nobody says how many."""
@@ -107,29 +105,6 @@ class ReferenceConnector:
 def make_connector(layout: Layout, setting: Setting) -> ReferenceConnector:
     """The factory: one connector for one case."""
     return ReferenceConnector(layout, setting)
-
-
-@dataclass(frozen=True, slots=True)
-class OverStore:
-    """Makes reference connectors that keep their chunks in ``store``."""
-
-    store: StoreFactory
-
-    def __call__(self, layout: Layout, setting: Setting) -> ReferenceConnector:
-        """One connector for one case."""
-        return ReferenceConnector(layout, setting)
-
-    @property
-    def session(self) -> object:
-        """What runs the store's servers, None if it needs none."""
-        return getattr(self.store, "session", None)
-
-
-def _with_store(store: StoreFactory) -> OverStore:
-    return OverStore(store)
-
-
-make_connector.with_store = _with_store  # type: ignore[attr-defined]
 
 
 def _flag(value: object) -> bool:

@@ -35,7 +35,9 @@ class ReferenceChunkControl:
             slots=(taken.slot,) * len(block_ids),
             subs=tuple(range(len(block_ids))),
         )
-        self._pending[key] = taken, Transfer(job_id=-1, direction=Direction.STORE, parts=(part,))
+        self._pending[key] = taken, Transfer(
+            job_id=-1, direction=Direction.STORE, parts=(part,), names=((taken.slot, key),)
+        )
         if state is ChunkState.PENDING:
             return
         self._store(key)

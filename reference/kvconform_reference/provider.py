@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kvconform.ports import ConnectorFactory, ConnectorNotFoundError, Store, StoreFactory
-from kvconform_reference.connector import make_connector
+from kvconform.ports import (
+    ConnectorFactory,
+    ConnectorNotFoundError,
+    Layout,
+    Setting,
+    Store,
+    StoreFactory,
+)
+from kvconform_reference.connector import ReferenceConnector, make_connector
 from kvconform_reference.mutants import KILLERS, MUTANTS
+from kvconform_reference.stored import OverStore
 from kvconform_reference.stores import FileStore, MemoryStore
 
 VERSION = "0.1.0"
+
+
+class ReferenceFactory:
+    """Makes reference connectors, one for each case."""
+
+    def __call__(self, layout: Layout, setting: Setting) -> ReferenceConnector:
+        """One connector for one case."""
+        return make_connector(layout, setting)
+
+    @staticmethod
+    def with_store(store: StoreFactory) -> OverStore:
+        """What makes them over a store."""
+        return OverStore(store)
 
 
 class Reference:
@@ -19,7 +40,7 @@ class Reference:
         """The reference connector's factory."""
         if argument:
             raise ConnectorNotFoundError(f"the reference takes no argument, not {argument!r}")
-        return make_connector
+        return ReferenceFactory()
 
     def names(self) -> Sequence[str]:
         """Its only name."""

@@ -121,7 +121,13 @@ class ReferenceScheduler(SchedulerSide):
                 )
         job_id = self._track(Direction.LOAD, Job(chunks, request.request_id))
         self._loads.append(
-            Transfer(job_id=job_id, direction=Direction.LOAD, parts=tuple(parts), request_id=request.request_id)
+            Transfer(
+                job_id=job_id,
+                direction=Direction.LOAD,
+                parts=tuple(parts),
+                names=tuple((chunk.slot, chunk.key) for chunk in chunks),
+                request_id=request.request_id,
+            )
         )
 
     def build_connector_meta(self, step: Step) -> StepMetadata:
@@ -167,7 +173,11 @@ class ReferenceScheduler(SchedulerSide):
         name = scheduled.request.request_id
         job_id = self._track(Direction.STORE, Job(list(taken.values()), name, sources))
         return Transfer(
-            job_id=job_id, direction=Direction.STORE, parts=tuple(parts), request_id=name
+            job_id=job_id,
+            direction=Direction.STORE,
+            parts=tuple(parts),
+            names=tuple((chunk.slot, key) for key, chunk in taken.items()),
+            request_id=name,
         )
 
     def limit(self, scheduled: ScheduledRequest) -> int:

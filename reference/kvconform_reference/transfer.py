@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 
 from kvconform.ports import Direction, Layout, TransferJob
+from kvconform_reference.manager import OffloadKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class Transfer:
     job_id: int
     direction: Direction
     parts: tuple[Part, ...]
+    names: tuple[tuple[int, OffloadKey], ...] = ()
+    """(slot, key) of the chunks that it is about."""
     request_id: str = ""
     """The request that waits for a load, or whose blocks are stored."""
 
@@ -58,6 +61,15 @@ class HostChunks:
         spec = self._layout.groups[group]
         return [-(-spec.page_bytes_of(layer) // 8) * 8 for layer in range(spec.layers)]
 
+    def row(self, group: int, slot: int) -> memoryview:
+        """All bytes of the chunk of ``group`` in one slot."""
+        size = sum(self._sizes(group)) * self._blocks_per_chunk
+        return memoryview(self._memory[slot, :size].numpy())  # type: ignore[arg-type]
+
+    def clear(self, slots: Sequence[int]) -> None:
+        """Fill these slots with zeros."""
+        self._memory[list(slots)] = 0
+
     def view(self, group: int, layer: int, dtype: torch.dtype) -> torch.Tensor:
         """One layer's part of every chunk: (num_slots, blocks_per_chunk, units of a page)."""
         sizes, count = self._sizes(group), self._blocks_per_chunk
@@ -83,12 +95,15 @@ class Copy(Protocol):
         """Return once all bytes are in place."""
 
 
-class _Done:
+class Done:
+    """A copy that was over when it was started."""
+
     def done(self) -> bool:
+        """It is."""
         return True
 
     def wait(self) -> None:
-        return
+        """There is nothing to wait for."""
 
 
 def _as_words(caches: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -134,7 +149,7 @@ class HostCopier:
                         chunk[slot, sub] = cache[block]
                     else:
                         cache[block] = chunk[slot, sub]
-        return _Done()
+        return Done()
 
 
 @dataclass(slots=True)

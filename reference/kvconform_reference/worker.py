@@ -69,7 +69,15 @@ class ReferenceWorker(WorkerSide):
         """Jobs that are over and not reported."""
         self._load_errors: set[int] = set()
         self._completed = Completed()
+        self._host: HostChunks | None = None
         self._copier: Copier | None = None
+
+    @property
+    def host(self) -> HostChunks:
+        """Where this rank's chunks lie."""
+        if self._host is None:
+            raise RuntimeError("register_kv_caches was not called")
+        return self._host
 
     @property
     def copier(self) -> Copier:
@@ -81,9 +89,11 @@ class ReferenceWorker(WorkerSide):
     def register_kv_caches(self, kv_caches: Mapping[str, torch.Tensor]) -> None:
         """Make the host memory and the copier that suits the device."""
         on_cuda = next(iter(kv_caches.values())).is_cuda
-        host = HostChunks(self._layout, self._blocks_per_chunk, self._num_slots, pinned=on_cuda)
+        self._host = HostChunks(
+            self._layout, self._blocks_per_chunk, self._num_slots, pinned=on_cuda
+        )
         kind = CudaCopier if on_cuda else HostCopier
-        self._copier = kind(self._layout, kv_caches, host)
+        self._copier = kind(self._layout, kv_caches, self._host)
 
     def handle_preemptions(self, metadata: StepMetadata) -> None:
         """Submit the last step's stores; complete those whose blocks are about to be overwritten."""

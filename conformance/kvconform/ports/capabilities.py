@@ -20,6 +20,8 @@ class Capability(StrEnum):
     """Groups of a draft model are told apart: their trailing chunk is never served."""
     CAPACITY = "capacity"
     """The layout's budget of host memory (`Layout.host_bytes`) is kept."""
+    PERSISTENT = "persistent"
+    """What was stored is found by a connector of another process that has the same state folder."""
     EVENTS = "events"
     """``take_events`` tells which chunks are stored and removed."""
 
@@ -53,6 +55,7 @@ _HINTS = {
     Capability.TRANSFER_CONTROL: "every copy runs through the engine's gate",
     Capability.EAGLE: "the trailing chunk of draft-model groups is never served",
     Capability.CAPACITY: "the layout's budget of host memory is kept",
+    Capability.PERSISTENT: "another process finds what was stored",
     Capability.EVENTS: "take_events tells which chunks are stored and removed",
     Capability.LONGEST_HIT: "a lookup finds the longest hit that is ready",
     Capability.LATER: "a lookup answers 'later' while what it needs is in flight",

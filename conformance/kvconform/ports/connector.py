@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kvconform.ports.capabilities import Capability
@@ -131,11 +132,13 @@ class Setting:
     """What the engine hands to a factory beside the layout.
 
     ``gates`` has one transfer gate a rank; a worker that claims ``transfer_control`` runs every
-    copy through its rank's gate.  ``device`` is a torch device string.  ``options`` are the
+    copy through its rank's gate.  ``state_dir`` is a folder that outlives the engine, None where
+    none does: what a ``persistent`` connector keeps there, one that gets the same folder finds.  ``device`` is a torch device string.  ``options`` are the
     user's own (``--connector-config``).
     """
 
     device: str = "cpu"
+    state_dir: Path | None = None
     gates: tuple[TransferGate, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kvconform.ports import ConnectorFactory, Store, StoreSetting
-from kvconform_reference.connector import OverStore
 from kvconform_reference.mutants.base import Mutant
+from kvconform_reference.stored import OverStore
 from kvconform_reference.stores import FileStore, MemoryStore
 
 
@@ -177,8 +176,7 @@ class _RefusesWhenHalfFull(MemoryStore):
 
 
 def _over(store: type[Store]) -> ConnectorFactory:
-    factory: Any = OverStore(store)
-    return factory  # type: ignore[no-any-return]
+    return OverStore(store)
 
 
 STORES = tuple(
