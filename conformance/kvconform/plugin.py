@@ -21,7 +21,7 @@ from kvconform.connector_config import read_settings
 from kvconform.engine.interrupts import INTERRUPTS
 from kvconform.plugin_expectations import session_expectations, show_expectation
 from kvconform.plugin_options import DEVICES
-from kvconform.ports import KvconformError, StoreFactory, UnsupportedLayoutError
+from kvconform.ports import KvconformError, UnsupportedLayoutError
 from kvconform.registry import Candidate, resolve_connector
 from kvconform.rendered import case_id, case_of_node, is_smoke, manifest_of, rendered_case
 from kvconform.results.blame import crash_record
@@ -162,7 +162,7 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 def stage(request: pytest.FixtureRequest, row: Any) -> Iterator[Any]:
     """The case's own bench: the engine with a fresh connector, on which a template calls steps."""
     from kvconform import stage as stages  # noqa: PLC0415 - torch loads when the first case runs
-    from kvconform.store import StoreStage  # noqa: PLC0415 - the same
+    from kvconform.stages import open_stage, subject_of  # noqa: PLC0415 - the same
 
     __tracebackhide__ = True
     _one_thread()
@@ -173,31 +173,21 @@ def stage(request: pytest.FixtureRequest, row: Any) -> Iterator[Any]:
     unsupported = session.expected.unsupported(case.id)
     if unsupported:
         pytest.skip(NOT_APPLICABLE + unsupported)
-    checks = tuple(request.module.CHECKS)
-    made: Any
     try:
-        if getattr(request.module, "SUBJECT", "connector") == "store":
-            made = StoreStage(
-                case,
-                factory=session.store_factory(),
-                connector=session.candidate.name,
-                checks=checks,
-            )
-        else:
-            made = stages.Stage(
-                case,
-                factory=session.candidate.factory,
-                device=session.device,
-                checks=checks,
-                options=session.options,
-            )
+        made = open_stage(
+            case,
+            subject_of(request.module),
+            factory=session.candidate.factory,
+            connector=session.candidate.name,
+            device=session.device,
+            checks=tuple(request.module.CHECKS),
+            options=session.options,
+        )
     except stages.NotApplicableError as error:
         pytest.skip(_skip_reason(error))
     request.node.stash[_STAGE] = made
     yield made
-    close = getattr(made, "close", None)
-    if close is not None:
-        close()
+    made.close()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -277,15 +267,6 @@ class _Session:
         # Under pytest-xdist the controller runs no case.
         if session is not None and not config.getoption("numprocesses", None):
             self._servers.enter_context(session())
-
-    def store_factory(self) -> StoreFactory:
-        """What opens the store of a case about stores; raises `NotApplicableError` for want of one."""
-        from kvconform.stage import NotApplicableError  # noqa: PLC0415 - loaded already by the fixture
-
-        store: StoreFactory | None = getattr(self.candidate.factory, "store", None)
-        if store is None:
-            raise NotApplicableError("n/a: no store is put to the test (kvconform run --store NAME)")
-        return store
 
     def close(self) -> None:
         """End the servers that were started."""

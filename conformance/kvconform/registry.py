@@ -31,6 +31,9 @@ GROUP = "kvconform.connectors"
 STORE_GROUP = "kvconform.stores"
 """The entry point group in which packages announce their stores."""
 
+STORE_PROVIDER = "store"
+"""Name of the provider of connectors that keep their chunks in a store."""
+
 MUTANT_PROVIDER = "mutant"
 """Name of the provider of faulty connectors, which listings of connectors leave out."""
 

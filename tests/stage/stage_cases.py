@@ -13,6 +13,7 @@ from kvconform.matrix import build_case, load_matrix, load_scenario
 from kvconform.ports import ConnectorFactory
 from kvconform.results.record import Outcome
 from kvconform.stage import CaseFailedError, NotApplicableError, Stage
+from kvconform.stages import open_stage
 from kvconform_reference import make_connector
 from kvconform_reference.mutants import MUTANTS
 
@@ -87,12 +88,19 @@ def play(
     """Run one case; whatever is neither a failure nor n/a is raised."""
     stage = None
     try:
-        stage = Stage(case, factory=factory, checks=checks_of(case), options=options)
+        subject = load_scenario(case.scenario).subject
+        name = next((f"mutant:{m.name}" for m in MUTANTS.values() if m.factory is factory), "store:fs")
+        stage = open_stage(
+            case, subject, factory=factory, connector=name, checks=checks_of(case), options=options
+        )
         (steps or steps_of(template_text(case.scenario), case.scenario))(stage)
     except CaseFailedError as error:
         return Played(Outcome.FAIL, str(error), stage)
     except NotApplicableError as error:
         return Played(Outcome.NOT_APPLICABLE, str(error), stage)
+    finally:
+        if stage is not None:
+            stage.close()
     return Played(stage.outcome if stage.concluded else Outcome.ERROR, "", stage)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from kvconform.cli.command import Command, add_paths, add_plan, count, load, say
 from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.ports import Capability
-from kvconform.registry import Listed, list_connectors, list_mutants
+from kvconform.registry import Listed, list_connectors, list_mutants, list_stores
 from kvconform.results.reproduce import matrix_argument
 from kvconform.results.summary import table
 
@@ -21,6 +21,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--connectors", action="store_true", help="list the registered connectors instead"
     )
+    parser.add_argument("--stores", action="store_true", help="list the registered stores instead")
     parser.add_argument(
         "--mutants", action="store_true", help="list the faulty connectors and what must catch them"
     )
@@ -35,6 +36,7 @@ def execute(options: argparse.Namespace) -> int:
     fill_in(options)
     parts = [
         *([_connectors(list_connectors())] if options.connectors else []),
+        *([_stores(list_stores())] if options.stores else []),
         *([_mutants(list_mutants())] if options.mutants else []),
         *([_capabilities()] if options.capabilities else []),
     ]
@@ -67,6 +69,14 @@ def _connectors(found: Sequence[Listed]) -> str:
         ["connector", "version", ""],
         ([one.name, one.describe.get("version", ""), _note(one)] for one in found),
         none="no connector is registered",
+    )
+
+
+def _stores(found: Sequence[Listed]) -> str:
+    return _titled(
+        ["store", "version", ""],
+        ([one.name, one.describe.get("version", ""), _note(one)] for one in found),
+        none="no store is registered",
     )
 
 
@@ -104,7 +114,7 @@ def _note(listed: Listed) -> str:
 
 COMMAND = Command(
     name="list",
-    summary="list matrices with their cases, connectors, mutants or capabilities",
+    summary="list matrices with their cases, connectors, stores, mutants or capabilities",
     add_options=_add_options,
     execute=execute,
     epilog=EPILOG,

@@ -33,6 +33,9 @@ class Bench(Protocol):
     def prepare(self, spec: RequestSpec) -> None:
         """Make a request known, so that chunks of its prefix can be seeded."""
 
+    def computed_elsewhere(self, request: str) -> None:
+        """A prepared request was computed in another process."""
+
     def submit(self, request: str, *, stay_on_miss: bool = False) -> None:
         """Queue a prepared request; with ``stay_on_miss`` a miss leaves it waiting."""
 

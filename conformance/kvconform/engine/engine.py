@@ -150,6 +150,11 @@ class Engine:
         self._requests[spec.name] = request
         self._owners.add(spec.name, request.prefix, request.wrong)
 
+    def computed_elsewhere(self, request: str) -> None:
+        """A prepared request was computed in another process: its tokens are no surprise here."""
+        prefix = self._requests[request].prefix
+        self.scheduler.origins.computed(prefix, range(len(prefix)))
+
     @_guarded
     def submit(self, request: str, *, stay_on_miss: bool = False) -> None:
         """Queue a prepared request."""

@@ -61,7 +61,7 @@ def forked(
         while True:
             while len(running) < side_by_side and (task := next(waiting, None)) is not None:
                 ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(target=_child, args=(theirs, work, task), daemon=True)
+                process = context.Process(target=_child, args=(theirs, work, task))
                 process.start()
                 theirs.close()
                 running[ours] = _Running(task, process, time.monotonic())

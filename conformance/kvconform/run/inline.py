@@ -45,6 +45,7 @@ class Played:
 class _Playable:
     steps: Callable[[Any], None]
     checks: tuple[str, ...]
+    subject: str
     case: Callable[[], Case]
 
 
@@ -59,6 +60,8 @@ class Player:
 
     def __post_init__(self) -> None:
         _load_stages()
+        from kvconform import stages  # noqa: PLC0415 - loads torch
+
         scenarios = {matrix.name: matrix.scenario for matrix in self.matrices}
         with tempfile.TemporaryDirectory(prefix="kvconform-inline-") as temporary:
             folder = Path(temporary) / "cases"
@@ -69,7 +72,10 @@ class Player:
                 steps = getattr(module, f"test_{scenarios[rows.header.name]}")
                 for row in rows:
                     self._cases[f"{rows.header.name}[{row.id}]"] = _Playable(
-                        steps=steps, checks=tuple(module.CHECKS), case=row.case
+                        steps=steps,
+                        checks=tuple(module.CHECKS),
+                        subject=stages.subject_of(module),
+                        case=row.case,
                     )
 
     @property
@@ -82,29 +88,39 @@ class Player:
         case: str,
         factory: ConnectorFactory,
         options: Mapping[str, object] | None = None,
+        name: str = "",
     ) -> Played:
-        """One case on a fresh connector; what breaks the suite itself is the outcome *error*."""
-        from kvconform import stage as stages  # noqa: PLC0415 - loads torch
+        """One case on a fresh connector; what breaks the suite itself is the outcome *error*.
+
+        ``name`` is the connector's, for cases with another process.
+        """
+        from kvconform import stages  # noqa: PLC0415 - loads torch
+        from kvconform.stage import CaseFailedError, NotApplicableError  # noqa: PLC0415
 
         playable = self._cases[case]
-        stage: stages.Stage | None = None
+        stage: stages.AnyStage | None = None
         try:
-            stage = stages.Stage(
+            stage = stages.open_stage(
                 playable.case(),
+                playable.subject,
                 factory=factory,
+                connector=name,
                 device=self.device,
                 checks=playable.checks,
                 options=options,
             )
             playable.steps(stage)
-        except stages.CaseFailedError as error:
+        except CaseFailedError as error:
             assert stage is not None  # noqa: S101 - only a stage concludes
             return Played(case=case, outcome=stage.outcome, results=stage.results, text=str(error))
-        except (stages.NotApplicableError, UnsupportedLayoutError) as error:
+        except (NotApplicableError, UnsupportedLayoutError) as error:
             return Played(case=case, outcome=Outcome.NOT_APPLICABLE, text=str(error))
         except Exception as error:  # noqa: BLE001 - told as what it is: a fault of the suite
             text = f"{type(error).__name__}: {error}"
             return Played(case=case, outcome=Outcome.ERROR, text=text)
+        finally:
+            if stage is not None:
+                stage.close()
         if not stage.concluded:
             return Played(case=case, outcome=Outcome.ERROR, text="the case was not concluded")
         return Played(case=case, outcome=stage.outcome, results=stage.results)
@@ -115,7 +131,7 @@ def _load_stages() -> None:
     """Before any fork, or each would load torch anew.  Copies here are many and tiny."""
     import torch  # noqa: PLC0415
 
-    from kvconform import stage  # noqa: F401, PLC0415
+    from kvconform import stages  # noqa: F401, PLC0415
 
     torch.set_num_threads(1)
 

@@ -115,12 +115,13 @@ def _forked(mutants: Sequence[Listed], work: Callable[[Listed], QuickKill]) -> I
 def _told(mutant: Listed, grounds: Grounds, cases: Sequence[str]) -> QuickKill:
     """The first case that fails by a declared clause, else the first that fails at all."""
     factory = resolve_connector(mutant.name).factory
-    reference = resolve_connector(grounds.reference).factory
+    sound = mutant.describe.get("against") or grounds.reference
+    reference = resolve_connector(sound).factory
     line = _line(mutant)
     other: tuple[int, Played] | None = None
     for count, case in enumerate(cases, start=1):
         within(_CASE_CPU_SECONDS)
-        played = grounds.player.play(case, factory)
+        played = grounds.player.play(case, factory, name=mutant.name)
         if played.outcome is Outcome.ERROR:
             return _line(mutant, case=case, problem=f"the suite broke: {played.text}")
         if not played.outcome.is_bad:
@@ -128,7 +129,7 @@ def _told(mutant: Listed, grounds: Grounds, cases: Sequence[str]) -> QuickKill:
         if not played.failed_clauses & set(line.declared):
             other = other or (count, played)
             continue
-        passed = grounds.player.play(case, reference)
+        passed = grounds.player.play(case, reference, name=sound)
         if passed.outcome is not Outcome.PASS:
             return _line(mutant, case=case, problem=f"the reference does not pass {case}")
         return _line(mutant, case=case, played=played, count=count)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import multiprocessing
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from kvconform.apart import context
 from kvconform.ports import StoreSetting
 
 _WORKER = "kvconform.store.worker"
@@ -50,11 +50,10 @@ class SecondProcess:
     """
 
     def __init__(self, connector: str, modules: Sequence[str] = ()) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([_WORKER, *modules])
-        self._ours, theirs = context.Pipe()
+        forked = context([_WORKER, *modules])
+        self._ours, theirs = forked.Pipe()
         worker = importlib.import_module(_WORKER)
-        self._process = context.Process(target=worker.serve, args=(connector, theirs), daemon=True)
+        self._process = forked.Process(target=worker.serve, args=(connector, theirs), daemon=True)
         self._process.start()
         theirs.close()
 

@@ -63,8 +63,11 @@ class StoreStage:
         self.namespace = "model"
         self.dead = ""
         kinds = kinds_in(self.given["events"])
-        self._checks = [c for c in checks if c not in _ARISES_WITH or _ARISES_WITH[c] & kinds]
-        self.tally = Tally(self._checks, frozenset())
+        self.expected = tuple(
+            c for c in checks if c not in _ARISES_WITH or _ARISES_WITH[c] & kinds
+        )
+        """The checks that the case has, known before anything runs."""
+        self.tally = Tally(self.expected, frozenset())
         claims = self._open_first()
         missing = [need for need in case.requires if need not in claims.capabilities]
         if missing and not self.dead:
@@ -111,7 +114,7 @@ class StoreStage:
 
     def play(self) -> None:
         """Every event of the case, one after another."""
-        self.tally.open(*self._checks)
+        self.tally.open(*self.expected)
         for event in self.given["events"]:
             if not self.dead:
                 happen(self, event)

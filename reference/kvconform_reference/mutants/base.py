@@ -28,6 +28,8 @@ class Mutant:
     clauses: tuple[str, ...]
     factory: ConnectorFactory
     seed_cases: int | None = None
+    against: str = "reference"
+    """The connector without the fault."""
     classes: tuple[str, ...] = ()
     """Classes of faults seen in the field that it stands for: C1 to C18."""
 

@@ -160,6 +160,21 @@ KILLERS: dict[str, str] = {
         "block-sizes[k1.sliding-k2.full-k3.full-w1.9-w2.0-w3.0-b1.8-b2.8-b3.8"
         "-chunk.2-budget.48-sched.sync]"
     ),
+    "store-short-read": "store-damage[how.cut-bytes.4096-data.position]",
+    "store-unchecked": "store-damage[how.flip-bytes.4096-data.position]",
+    "store-raises": "store-damage[how.flip-bytes.4096-data.position]",
+    "store-put-ignored": "store-overwrite[keys.one-size.4096]",
+    "store-batch-undeclared": "store-batches[bytes.100-batch.middle]",
+    "store-stale-index": "store-agree[bytes.512]",
+    "store-in-place": "store-killed[bytes.4096-after.20]",
+    "store-unbounded": "store-capacity[room.16384]",
+    "store-refuses-early": "store-capacity[room.16384]",
+    "store-one-namespace": "store-namespaces[one.rank0-other.rank1]",
+    "store-short-keys": "store-any-key[keys.long-others.long.too]",
+    "store-text-keys": "store-any-key[keys.high-others.high.too]",
+    "store-forgets": "store-own-bytes[bytes.7-data.position-keys.one]",
+    "store-index-in-memory": "store-second-process[bytes.33]",
+    "store-hash-names": "store-second-process[bytes.33]",
     "null": "cold-consumer[keep.0-sched.sync]",
     "lying": "fallback[win.16-keep.0-eagle.off-newest.ready-older.short]",
 }

@@ -167,6 +167,13 @@ class _IndexInMemory(FileStore):
         return super()._read(key) if key in self._known else None
 
 
+class _HashNames(FileStore):
+    """Names its files by Python's own hash of a key, which another process has another of."""
+
+    def object_file(self, key: bytes) -> Path:
+        return self._folder / f"{hash(key):x}"
+
+
 class _RefusesWhenHalfFull(MemoryStore):
     """Takes new objects for half of what it may keep, and refuses the others."""
 
@@ -180,7 +187,14 @@ def _over(store: type[Store]) -> ConnectorFactory:
 
 
 STORES = tuple(
-    Mutant(name=name, fault=fault, clauses=clauses, factory=_over(store), classes=classes)
+    Mutant(
+        name=name,
+        fault=fault,
+        clauses=clauses,
+        factory=_over(store),
+        classes=classes,
+        against=f"store:{'fs' if issubclass(store, FileStore) else 'memory'}",
+    )
     for name, fault, clauses, store, classes in (
         ("store-short-read", "A file that was cut comes back with what the last get left behind.", ("STO-5",), _ShortReads, ("C12",)),
         ("store-unchecked", "A file that has the right length is believed.", ("STO-5",), _Unchecked, ("C12",)),
@@ -194,6 +208,7 @@ STORES = tuple(
         ("store-one-namespace", "Equal keys of two models share their object.", ("STO-10",), _OneNamespace, ("C14",)),
         ("store-short-keys", "Keys that are equal at the front share their object.", ("STO-1",), _ShortKeys, ("C14",)),
         ("store-text-keys", "Bytes of a key that are no text count as equal.", ("STO-1",), _TextKeys, ("C14",)),
+        ("store-hash-names", "Objects lie under a hash of their key that differs from process to process.", ("STO-2",), _HashNames, ("C14",)),
         ("store-forgets", "Some objects are dropped and reported as kept.", ("STO-2",), _Forgets, ("C2",)),
         ("store-index-in-memory", "What was put is lost with the process although persistence is claimed.", ("STO-2",), _IndexInMemory, ("C2",)),
     )
