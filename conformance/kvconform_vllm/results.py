@@ -20,8 +20,8 @@ _HEAD = """\
 # Results on vLLM
 
 Filled by `python -m kvconform_vllm.results RECORDS... -o FILE`; do not edit. Every cell counts
-checks: passed / failed / not applicable. *Failed* has those in it that could measure nothing, most
-of them because the engine died earlier in the case. What the failures are: [findings](../findings).
+checks: passed / failed / could measure nothing / not applicable. Most of those that could measure
+nothing had an engine that died earlier in the case. What the failures are: [findings](../findings).
 """
 
 
@@ -46,6 +46,8 @@ def _table(connector: str, by_release: Mapping[str, Journal]) -> str:
     lines = [
         f"## {connector}",
         "",
+        _sizes(by_release),
+        "",
         "| | " + " | ".join(release.removeprefix("vllm ") for release in releases) + " |",
         "|---|" + "---|" * len(releases),
         "| cases | " + " | ".join(_cases(by_release[release]) for release in releases) + " |",
@@ -55,6 +57,16 @@ def _table(connector: str, by_release: Mapping[str, Journal]) -> str:
         if any(cells):
             lines.append(f"| {clause.id} ({clause.severity}) | " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
+
+
+def _sizes(by_release: Mapping[str, Journal]) -> str:
+    """How many cases each run had: releases of one number together."""
+    releases: dict[int, list[str]] = defaultdict(list)
+    for release in sorted(by_release):
+        header = by_release[release].header
+        cases = header.cases if header is not None else 0
+        releases[cases].append(release.removeprefix("vllm "))
+    return "; ".join(f"{cases} cases: {', '.join(names)}" for cases, names in releases.items()) + "."
 
 
 def _by_clause(journal: Journal) -> Mapping[str, Counter[Outcome]]:
@@ -72,9 +84,10 @@ def _cases(journal: Journal) -> str:
 def _cell(counts: Counter[Outcome]) -> str:
     if not counts:
         return ""
-    failed = sum(counts[outcome] for outcome in counts if outcome.is_bad)
+    nothing = counts[Outcome.UNTESTABLE]
+    failed = sum(counts[outcome] for outcome in counts if outcome.is_bad) - nothing
     failed += counts[Outcome.EXPECTED_FAILURE]
-    return f"{counts[Outcome.PASS]} / {failed} / {counts[Outcome.NOT_APPLICABLE]}"
+    return f"{counts[Outcome.PASS]} / {failed} / {nothing} / {counts[Outcome.NOT_APPLICABLE]}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -165,10 +165,11 @@ def test_a_wrong_file_of_claims_is_told(tmp_path, text, said):
 
 
 def test_the_page_of_results_counts_checks_by_release(tmp_path):
-    """Passed, failed and not applicable stand apart, one column a release."""
+    """Passed, failed and not applicable stand apart, one column a release, and how many cases there were."""
     paths = []
     for version, outcome in (("0.30.0", "fail"), ("0.31.0", "pass")):
         header = {"event": "run", "connector": "vllm:X", "engine": f"vllm {version}", "format": 1}
+        header["cases"] = 7
         check = {"check": "hit-is-covered", "clause": "COV-2", "outcome": outcome}
         case = {"event": "case", "case": "c", "matrix": "m", "source": "s", "checks": [check]}
         paths.append(tmp_path / f"{version}.jsonl")
@@ -176,8 +177,9 @@ def test_the_page_of_results_counts_checks_by_release(tmp_path):
         paths[-1].write_text("".join(json.dumps(line) + "\n" for line in lines))
     page = tmp_path / "page.md"
     assert results.main([*map(str, paths), "-o", str(page)]) == 0
+    assert "\n7 cases: 0.30.0, 0.31.0.\n" in page.read_text()
     assert "| | 0.30.0 | 0.31.0 |" in page.read_text()
-    assert "| COV-2 (engine death) | 0 / 1 / 0 | 1 / 0 / 0 |" in page.read_text()
+    assert "| COV-2 (engine death) | 0 / 1 / 0 / 0 | 1 / 0 / 0 / 0 |" in page.read_text()
 
 
 def test_records_of_another_engine_make_no_page(tmp_path, capsys):
