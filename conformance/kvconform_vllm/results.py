@@ -41,32 +41,36 @@ def page(journals: Mapping[Path, Journal]) -> str:
 
 
 def _table(connector: str, by_release: Mapping[str, Journal]) -> str:
-    releases = sorted(by_release)
-    counts = {release: _by_clause(by_release[release]) for release in releases}
+    """One table for all releases that ran the same matrices, the widest first."""
+    same: dict[tuple[str, ...], dict[str, Journal]] = defaultdict(dict)
+    for release in sorted(by_release):
+        same[tuple(sorted(_matrices(by_release[release])))][release] = by_release[release]
+    widest = sorted(same, key=len, reverse=True)
+    lines = [f"## {connector}", ""]
+    for names in widest:
+        if names != widest[0]:
+            lines += [f"Of these matrices alone: {', '.join(names)}.", ""]
+        lines += _rows(same[names])
+    return "\n".join(lines)
+
+
+def _matrices(journal: Journal) -> Mapping[str, int]:
+    return journal.header.matrices if journal.header is not None else {}
+
+
+def _rows(by_release: Mapping[str, Journal]) -> list[str]:
+    counts = {release: _by_clause(journal) for release, journal in by_release.items()}
     lines = [
-        f"## {connector}",
-        "",
-        _sizes(by_release),
-        "",
-        "| | " + " | ".join(release.removeprefix("vllm ") for release in releases) + " |",
-        "|---|" + "---|" * len(releases),
-        "| cases | " + " | ".join(_cases(by_release[release]) for release in releases) + " |",
+        "| | " + " | ".join(release.removeprefix("vllm ") for release in by_release) + " |",
+        "|---|" + "---|" * len(by_release),
+        "| of cases | " + " | ".join(str(len(one.records)) for one in by_release.values()) + " |",
+        "| cases | " + " | ".join(map(_cases, by_release.values())) + " |",
     ]
     for clause in CLAUSES.values():
-        cells = [_cell(counts[release][clause.id]) for release in releases]
+        cells = [_cell(counts[release][clause.id]) for release in by_release]
         if any(cells):
             lines.append(f"| {clause.id} ({clause.severity}) | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
-
-
-def _sizes(by_release: Mapping[str, Journal]) -> str:
-    """How many cases each run had: releases of one number together."""
-    releases: dict[int, list[str]] = defaultdict(list)
-    for release in sorted(by_release):
-        header = by_release[release].header
-        cases = header.cases if header is not None else 0
-        releases[cases].append(release.removeprefix("vllm "))
-    return "; ".join(f"{cases} cases: {', '.join(names)}" for cases, names in releases.items()) + "."
+    return [*lines, ""]
 
 
 def _by_clause(journal: Journal) -> Mapping[str, Counter[Outcome]]:
