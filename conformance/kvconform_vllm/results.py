@@ -20,8 +20,8 @@ _HEAD = """\
 # Results on vLLM
 
 Filled by `python -m kvconform_vllm.results RECORDS... -o FILE`; do not edit. Every cell counts
-checks: passed / failed / not applicable. *Failed* has those in it that could measure nothing, most
-of them because the engine died earlier in the case. What the failures are: [findings](../findings).
+checks: passed / failed / could measure nothing / not applicable. Most of those that could measure
+nothing had an engine that died earlier in the case. What the failures are: [findings](../findings).
 """
 
 
@@ -41,20 +41,36 @@ def page(journals: Mapping[Path, Journal]) -> str:
 
 
 def _table(connector: str, by_release: Mapping[str, Journal]) -> str:
-    releases = sorted(by_release)
-    counts = {release: _by_clause(by_release[release]) for release in releases}
+    """One table for all releases that ran the same matrices, the widest first."""
+    same: dict[tuple[str, ...], dict[str, Journal]] = defaultdict(dict)
+    for release in sorted(by_release):
+        same[tuple(sorted(_matrices(by_release[release])))][release] = by_release[release]
+    widest = sorted(same, key=len, reverse=True)
+    lines = [f"## {connector}", ""]
+    for names in widest:
+        if names != widest[0]:
+            lines += [f"Of these matrices alone: {', '.join(names)}.", ""]
+        lines += _rows(same[names])
+    return "\n".join(lines)
+
+
+def _matrices(journal: Journal) -> Mapping[str, int]:
+    return journal.header.matrices if journal.header is not None else {}
+
+
+def _rows(by_release: Mapping[str, Journal]) -> list[str]:
+    counts = {release: _by_clause(journal) for release, journal in by_release.items()}
     lines = [
-        f"## {connector}",
-        "",
-        "| | " + " | ".join(release.removeprefix("vllm ") for release in releases) + " |",
-        "|---|" + "---|" * len(releases),
-        "| cases | " + " | ".join(_cases(by_release[release]) for release in releases) + " |",
+        "| | " + " | ".join(release.removeprefix("vllm ") for release in by_release) + " |",
+        "|---|" + "---|" * len(by_release),
+        "| of cases | " + " | ".join(str(len(one.records)) for one in by_release.values()) + " |",
+        "| cases | " + " | ".join(map(_cases, by_release.values())) + " |",
     ]
     for clause in CLAUSES.values():
-        cells = [_cell(counts[release][clause.id]) for release in releases]
+        cells = [_cell(counts[release][clause.id]) for release in by_release]
         if any(cells):
             lines.append(f"| {clause.id} ({clause.severity}) | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
+    return [*lines, ""]
 
 
 def _by_clause(journal: Journal) -> Mapping[str, Counter[Outcome]]:
@@ -72,9 +88,10 @@ def _cases(journal: Journal) -> str:
 def _cell(counts: Counter[Outcome]) -> str:
     if not counts:
         return ""
-    failed = sum(counts[outcome] for outcome in counts if outcome.is_bad)
+    nothing = counts[Outcome.UNTESTABLE]
+    failed = sum(counts[outcome] for outcome in counts if outcome.is_bad) - nothing
     failed += counts[Outcome.EXPECTED_FAILURE]
-    return f"{counts[Outcome.PASS]} / {failed} / {counts[Outcome.NOT_APPLICABLE]}"
+    return f"{counts[Outcome.PASS]} / {failed} / {nothing} / {counts[Outcome.NOT_APPLICABLE]}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

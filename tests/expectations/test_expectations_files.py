@@ -213,20 +213,20 @@ def test_a_condition_that_cannot_be_judged(load: Load, version: str, message: st
 
 def test_a_matrix_that_is_not_loaded(load: Load) -> None:
     """Silent if it is a shipped one; a warning if nobody knows the name, an error if strict."""
-    text = short("cold-consumer[nosuch]") + short("lter[a.1]") + short("mine")
+    text = short("cold-consumer[nosuch]") + short("lter[a.1]") + short("zzz")
     expected = load(text)
     assert expected.warnings == (
         (
             "e.yaml:2: no matrix of this run, nor a shipped one, is named 'lter' "
             "(did you mean 'later'?)"
         ),
-        "e.yaml:3: no matrix of this run, nor a shipped one, is named 'mine'",
+        "e.yaml:3: no matrix of this run, nor a shipped one, is named 'zzz'",
     )
     assert (
         told(load, text, strict=True)
         == """\
 e.yaml:2:10: no matrix here is named 'lter' (did you mean 'later'?)
-e.yaml:3:10: no matrix here is named 'mine'"""
+e.yaml:3:10: no matrix here is named 'zzz'"""
     )
 
 

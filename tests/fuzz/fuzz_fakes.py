@@ -6,7 +6,8 @@ import os
 import signal
 import time
 
-from kvconform.ports import Request, StepResult
+from kvconform.ports import Connector, Layout, Request, Setting, StepResult
+from kvconform_reference.mutants import MUTANTS
 from kvconform_reference.mutants.base import Patched
 from kvconform_reference.scheduler import ReferenceScheduler
 
@@ -55,3 +56,10 @@ class Remembers(Patched):
     """What it answers depends on earlier cases."""
 
     scheduler_kind = _Forgetful
+
+
+def never_hits(layout: Layout, setting: Setting) -> Connector:
+    """Does nothing and claims nothing, so that nothing is asked of it but to be right."""
+    connector = MUTANTS["null"].factory(layout, setting)
+    connector.capabilities = frozenset()
+    return connector

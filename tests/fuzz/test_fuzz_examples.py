@@ -51,8 +51,9 @@ def test_every_example_is_a_valid_matrix_and_comes_back_from_its_file(tmp_path: 
 def test_all_kinds_of_events_and_groups_come():
     """Two hundred examples have each of them."""
     found = drawn(200, set(Capability))
-    # Ends that come early and ranks that lag are not drawn yet.
-    assert kinds(found) == set(KINDS) - {"abort", "preempt", "sharers", "last_first"}
+    # Ends that come early, ranks that lag, copies that fail and resets are not drawn yet.
+    late = {"abort", "preempt", "sharers", "last_first", "reset", "fail_load", "fail_store", "neutral"}
+    assert kinds(found) == set(KINDS) - late
     groups = [group for example in found for group in example.layout["groups"]]
     assert {group["kind"] for group in groups} == {"full", "sliding", "chunked_local"}
     assert any(group.get("eagle") for group in groups)

@@ -92,7 +92,7 @@ def test_nothing_is_found_on_the_reference(fuzz, corpus):
 
 def test_a_connector_that_never_hits_was_not_measured(fuzz):
     """Nothing found among no hits is no success."""
-    code, out = fuzz("--connector", "mutant:null", "--examples", "30")
+    code, out = fuzz("--connector", "fuzz_fakes:never_hits", "--examples", "30")
     assert code == 5
     assert "no request ever hit, so that nothing was measured" in out
 

@@ -168,7 +168,7 @@ def test_without_claims_only_the_safe_checks_are_judged():
     assert played.outcome is Outcome.PASS
     assert played.stage is not None
     outcomes = {result.check: result.outcome for result in played.stage.results}
-    best = {"hit-is-best", "load-is-exact", "store-is-exact", "load-is-async"}
+    best = {"hit-is-best", "load-is-exact", "store-is-exact", "load-is-async", "job-blocks"}
     assert {check for check, outcome in outcomes.items() if outcome is Outcome.NOT_APPLICABLE} == best
     assert {outcome for check, outcome in outcomes.items() if check not in best} == {Outcome.PASS}
 

@@ -14,12 +14,21 @@ from kvconform.ports import Capability, Connector, Layout, Setting
 from kvconform.registry import resolve_connector
 from kvconform.results.record import Outcome
 from kvconform.stage import Stage
+from kvconform.stage.told import CHECKS as TOLD
 from kvconform.stage.traffic import _IF_KNOWN, _OF_HITS
 from kvconform.stages import open_stage
 from kvconform_reference import make_connector
 
 COLD = case_named("cold-consumer[keep.3-sched.sync]")
-POLICY_OF_TRACES = {*_IF_KNOWN, *_OF_HITS, "bytes-after-load", "reads-own-bytes"}
+POLICY_OF_TRACES = {
+    *_IF_KNOWN,
+    *_OF_HITS,
+    *TOLD,
+    "bytes-after-load",
+    "reads-own-bytes",
+    "writes-only-loads",
+    "job-blocks",
+}
 """Of these a trace is judged as far as it gives something to judge."""
 
 

@@ -159,7 +159,7 @@ def test_where_copies_are_seen_a_miss_at_rest_is_judged_without_a_figure(played:
 def test_what_a_trace_cannot_show_is_no_check_of_it(played: Play):
     """Nobody hits and nobody must: what is left is what was measured."""
     ended = played("submit: {request: a, prompt_tokens: 9, output_tokens: 3}", "settle")
-    told = {"events-give-residence", "events-in-order"}
+    told = {"events-give-residence", "events-in-order", "job-blocks"}
     seen = {"hit-is-best", "reads-own-bytes", "no-exception", "every-request-ends"}
     assert set(results(ended)) == seen | told
     assert set(results(ended).values()) == {Outcome.PASS}
@@ -207,7 +207,7 @@ def test_a_request_that_no_pool_holds_is_told(played: Play):
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ("setle", ("13:7: given.events[2]: expected one of settle, wipe_pool, release, last_first or a mapping, "
+        ("setle", ("13:7: given.events[2]: expected one of settle, wipe_pool, release, last_first, reset, neutral or a mapping, "
          "got the text 'setle' (did you mean 'settle'?)")),
         ("{sumbit: {request: b}}", "13:8: unknown key 'sumbit' in given.events[2] (did you mean 'submit'?)"),
         ("{step: 2, run: a}", "13:7: given.events[2]: expected at most 1 key, got 2"),

@@ -165,7 +165,7 @@ def test_a_wrong_file_of_claims_is_told(tmp_path, text, said):
 
 
 def test_the_page_of_results_counts_checks_by_release(tmp_path):
-    """Passed, failed and not applicable stand apart, one column a release."""
+    """Passed, failed and not applicable stand apart, one column a release, and how many cases there were."""
     paths = []
     for version, outcome in (("0.30.0", "fail"), ("0.31.0", "pass")):
         header = {"event": "run", "connector": "vllm:X", "engine": f"vllm {version}", "format": 1}
@@ -177,7 +177,22 @@ def test_the_page_of_results_counts_checks_by_release(tmp_path):
     page = tmp_path / "page.md"
     assert results.main([*map(str, paths), "-o", str(page)]) == 0
     assert "| | 0.30.0 | 0.31.0 |" in page.read_text()
-    assert "| COV-2 (engine death) | 0 / 1 / 0 | 1 / 0 / 0 |" in page.read_text()
+    assert "| of cases | 1 | 1 |" in page.read_text()
+    assert "| COV-2 (engine death) | 0 / 1 / 0 / 0 | 1 / 0 / 0 / 0 |" in page.read_text()
+
+
+def test_releases_that_ran_other_matrices_stand_in_a_table_of_their_own(tmp_path):
+    """The widest run comes first; of the others the page says what they had."""
+    paths = []
+    for version, matrices in (("0.30.0", {"b": 1}), ("0.31.0", {"a": 1, "b": 1})):
+        header = {"event": "run", "connector": "vllm:X", "engine": f"vllm {version}", "format": 1}
+        paths.append(tmp_path / f"{version}.jsonl")
+        paths[-1].write_text(json.dumps({**header, "matrices": matrices}) + "\n")
+    page = tmp_path / "page.md"
+    assert results.main([*map(str, paths), "-o", str(page)]) == 0
+    wide, _, narrow = page.read_text().partition("Of these matrices alone: b.")
+    assert "| | 0.31.0 |" in wide
+    assert "| | 0.30.0 |" in narrow
 
 
 def test_records_of_another_engine_make_no_page(tmp_path, capsys):
