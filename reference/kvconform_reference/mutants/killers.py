@@ -166,7 +166,7 @@ KILLERS: dict[str, str] = {
     "store-put-ignored": "store-overwrite[keys.one-size.4096]",
     "store-batch-undeclared": "store-batches[bytes.100-batch.middle]",
     "store-stale-index": "store-agree[bytes.512]",
-    "store-in-place": "store-killed[bytes.4096-after.20]",
+    "store-in-place": "store-killed[bytes.4194304-after.100]",
     "store-unbounded": "store-capacity[room.16384]",
     "store-refuses-early": "store-capacity[room.16384]",
     "store-one-namespace": "store-namespaces[one.rank0-other.rank1]",
