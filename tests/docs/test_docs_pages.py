@@ -124,6 +124,8 @@ def test_safe_and_best_clauses_are_told_apart() -> None:
     safe, _, rest = text[text.index("**Safe** clauses") :].partition("**Best** clauses")
     best = rest.partition("\n\n")[0]
     for clause in CLAUSES.values():
+        if clause.id.startswith("STO-"):
+            continue  # of stores, which have a page of their own
         assert (clause.id in safe) == clause.safe
         assert (clause.id in best) == (not clause.safe)
 

@@ -45,7 +45,6 @@ class LoadErrorBooks:
     def take(self, event: Event) -> None:
         """One event, in order."""
         if isinstance(event, CopyFailed) and event.direction is Direction.LOAD:
-            self.judge.tally.saw(TOLD_ONCE)
             loads = self._open.setdefault(event.rank, {})
             for request, block in zip(event.requests, event.ids, strict=True):
                 loads.setdefault(request, set()).add(block)
@@ -91,6 +90,7 @@ class LoadErrorBooks:
             return
         tally = self.judge.tally
         tally.saw(REPORTED)
+        tally.saw(TOLD_ONCE)
         if event.difference is not None:
             tally.wrong(
                 REPORTED,
