@@ -1,8 +1,8 @@
 """The rules: which small changes of a syntax tree make a fault that a person could have written.
 
 Comparisons, arithmetic, constants, conditions, whole statements and return values.  Texts,
-annotations, decorators and docstrings are left alone: no connector decides by them.  So is the
-``strict`` of ``zip``, which tells a fault and makes none.
+annotations, decorators, docstrings and what is raised are left alone: no connector decides by
+them.  So is the ``strict`` of ``zip``, which tells a fault and makes none.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def _walk(node: ast.AST, function: str, statement: ast.stmt | None) -> Iterator[
                         statement=own,
                         function=inside or "module",
                     )
-            yield from _walk(child, inside, own)
+            if not isinstance(child, ast.Raise):
+                yield from _walk(child, inside, own)
 
 
 def _is_scope(node: ast.AST) -> bool:
