@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 
 from kvconform.ports import ChunkEvent, ChunkRemoved, ChunksCleared, ChunkState, ChunkStored
@@ -36,8 +36,7 @@ class Chunk:
     key: OffloadKey
     slot: int
     first_block: int
-    rank: Rank = field(init=False)
-    """Given with its first use, which is its store."""
+    rank: Rank = (0, 0)
     ready: bool = False
     loads: int = 0
     forgotten: bool = False
