@@ -33,7 +33,7 @@ class Lookup:
     def longest(self, request: Request, local_tokens: int) -> int | None:
         """The boundary of the longest hit, 0 for a miss, or `LATER`."""
         boundary = self._converge(request, self.limit(request, local_tokens), local_tokens)
-        if boundary <= local_tokens:
+        if not boundary:
             return 0
         if any(self._in_flight(request, group, boundary, local_tokens) for group in range(len(self.demands))):
             return LATER

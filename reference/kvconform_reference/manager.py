@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from kvconform.ports import ChunkEvent, ChunkRemoved, ChunksCleared, ChunkState, ChunkStored
 
@@ -13,9 +14,6 @@ OffloadKey = tuple[bytes, int]
 
 Rank = tuple[int, int]
 """(number of the access, minus the place within it): the smallest is evicted first."""
-
-_SPARE_ENTRIES = 64
-"""Outdated entries of the heap that are kept before it is built anew."""
 
 
 class ChunkNotFoundError(LookupError):
@@ -56,27 +54,26 @@ class ChunkManager:
         self._chunks: dict[OffloadKey, Chunk] = {}
         self._free = list(range(num_slots - 1, -1, -1))
         self._heap: list[tuple[Rank, OffloadKey]] = []
-        self._accesses = 0
-        self._places = 0
+        self._accesses = count()
+        self._places = count()
         self._events: list[ChunkEvent] = []
 
     def get(self, key: OffloadKey) -> Chunk | None:
         """The chunk, in whatever state."""
         return self._chunks.get(key)
 
-    def state(self, key: OffloadKey) -> ChunkState:
-        """The state that a lookup sees."""
+    def state(self, key: OffloadKey) -> ChunkState | None:
+        """The state that a lookup sees; None of a chunk that is not there."""
         chunk = self._chunks.get(key)
         if chunk is None:
-            return ChunkState.MISSING
+            return None
         if not chunk.ready:
             return ChunkState.PENDING
         return ChunkState.LOADING if chunk.loads else ChunkState.READY
 
     def new_access(self) -> int:
         """A number for one request's use of chunks; a later one is more recent."""
-        self._accesses += 1
-        return self._accesses
+        return next(self._accesses)
 
     def use(self, keys: Iterable[OffloadKey], access: int) -> None:
         """Chunks are used by an access, those of its head first; absent ones are passed over."""
@@ -173,12 +170,15 @@ class ChunkManager:
 
     def _rank(self, chunk: Chunk, access: int) -> None:
         """Give a chunk its place behind all others of the access."""
-        self._places += 1
-        chunk.rank = (access, -self._places)
+        chunk.rank = (access, -next(self._places))
         heapq.heappush(self._heap, (chunk.rank, chunk.key))
-        if len(self._heap) > 2 * len(self._chunks) + _SPARE_ENTRIES:
+        if self._is_outgrown():
             self._heap = [(known.rank, key) for key, known in self._chunks.items()]
             heapq.heapify(self._heap)
+
+    def _is_outgrown(self) -> bool:
+        """Whether most of the heap is outdated; few entries are no trouble."""
+        return len(self._heap) > 2 * len(self._chunks) + 64
 
     def may_evict(self, chunk: Chunk, access: int) -> bool:
         """Whether a chunk may go for the sake of this access."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from kvconform.ports import (
     BlockTable,
@@ -63,7 +64,7 @@ class Offer:
 class ReferenceScheduler(SchedulerSide):
     """One for all ranks."""
 
-    synchronous = False
+    synchronous: bool
     """Whether the step that makes room for a hit waits for its load."""
 
     def __init__(
@@ -77,7 +78,7 @@ class ReferenceScheduler(SchedulerSide):
         self._cursors: dict[str, list[int]] = {}
         self._accesses: dict[str, int] = {}
         self._jobs: dict[Direction, dict[int, Job]] = {Direction.STORE: {}, Direction.LOAD: {}}
-        self._next_job = 0
+        self._job_ids = count()
         self._loads: list[Transfer] = []
 
     def get_num_new_matched_tokens(
@@ -87,7 +88,9 @@ class ReferenceScheduler(SchedulerSide):
         boundary = self.lookup.longest(request, num_computed_tokens)
         if boundary is LATER:
             return None, False
-        return max(0, boundary - num_computed_tokens), boundary > 0 and not self.synchronous
+        if not boundary:
+            return 0, False
+        return boundary - num_computed_tokens, not self.synchronous
 
     def update_state_after_alloc(
         self, request: Request, blocks: BlockTable, num_external_tokens: int
@@ -103,7 +106,7 @@ class ReferenceScheduler(SchedulerSide):
             size = demand.group.block_size
             # A group that keeps nothing below the boundary has room for the next token there.
             needs = demand.first_token(boundary) < boundary
-            held = blocks.held(group, local // size, cdiv(boundary, size) if needs else 0)
+            held = blocks.held(group, local // size, cdiv(boundary, size)) if needs else []
             per_chunk = demand.chunk // size
             indices = sorted({index // per_chunk for index, _ in held})
             loaded = self.manager.prepare_load(self._key(request, group, chunk) for chunk in indices)
@@ -311,6 +314,6 @@ class ReferenceScheduler(SchedulerSide):
         return key
 
     def _track(self, direction: Direction, job: Job) -> int:
-        self._next_job += 1
-        self._jobs[direction][self._next_job] = job
-        return self._next_job
+        job_id = next(self._job_ids)
+        self._jobs[direction][job_id] = job
+        return job_id

@@ -51,7 +51,7 @@ class ReferenceWorker(WorkerSide):
     By then the forward pass that wrote their blocks is over, and sampling was not delayed.
     """
 
-    synchronous = False
+    synchronous: bool
     """Whether a step waits for the loads that start in it."""
 
     def __init__(

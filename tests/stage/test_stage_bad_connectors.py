@@ -93,6 +93,7 @@ def test_nonsense_from_a_method_never_breaks_the_suite(method, value):
         ("16", "LIF-1"),
         ((True, True), "LIF-1"),
         ((16.0, True), "LIF-1"),
+        ((0, True), "LIF-1"),
         (("16", True), "LIF-1"),
         ((-16, True), "COV-2"),
         ((6, True), "COV-2"),

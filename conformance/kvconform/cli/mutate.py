@@ -30,10 +30,10 @@ from kvconform.run.inline import Player
 _LEAST = 95
 """Per cent of the changes that must be killed."""
 
-_DRAWN = 400
-"""Cases of all matrices that are tried before the others, and all that a known survivor gets."""
+_KNOWN = 150
+"""Cases that a known survivor gets: those that have told most, and as many more."""
 
-_DRAWN_ALSO = 120
+_ALSO = 60
 """Cases that are played under each of the settings that the file of --known adds."""
 
 
@@ -96,7 +96,7 @@ def execute(options: argparse.Namespace) -> int:
         player=Player(matrices, templates=tuple(p.absolute() for p in options.templates)),
         plays=plays,
     )
-    limits = dict.fromkeys(known.survivors, options.most or _DRAWN)
+    limits = dict.fromkeys(known.survivors, options.most or _KNOWN)
     findings = {}
     for finding in survey.run(tried, limits, options.most):
         findings[finding.change.key] = finding
@@ -113,22 +113,24 @@ def execute(options: argparse.Namespace) -> int:
 def _plays(
     matrices: Sequence[Matrix], also: Sequence[Mapping[str, object]], seed: int
 ) -> list[Play]:
-    """Cases that tell mutants apart and one of each matrix; drawn ones; other settings; the rest."""
+    """Cases that tell mutants apart and one of each matrix; some under other settings; the rest."""
     killers = {mutant.describe.get("killer", "") for mutant in list_mutants()}
     cases = [f"{m.name}[{row.id}]" for m in matrices for row in m.rows]
     wanted = killers | {f"{m.name}[{row.id}]" for m in matrices for row in m.rows[-1:]}
     best = [case for case in cases if case in wanted]
     rest = [case for case in cases if case not in wanted]
-    random.Random(seed).shuffle(rest)  # noqa: S311 - a draw, no secret
-    first = [*best, *rest[:_DRAWN]]
+    drawing = random.Random(seed)  # noqa: S311 - a draw, no secret
+    # Neighbours are alike: in their order a change would meet one matrix after another.
+    drawing.shuffle(best)
+    drawing.shuffle(rest)
     return [
-        *(Play(case=case) for case in first),
+        *(Play(case=case) for case in best),
         *(
             Play(case=case, options=tuple(settings.items()))
             for settings in also
-            for case in first[:_DRAWN_ALSO]
+            for case in best[:_ALSO]
         ),
-        *(Play(case=case) for case in rest[_DRAWN:]),
+        *(Play(case=case) for case in rest),
     ]
 
 

@@ -74,6 +74,11 @@ def retained_blocks(group: Group, boundary: int) -> frozenset[int]:
     return frozenset(token // group.block_size for token in retained_tokens(group, boundary))
 
 
+@lru_cache(maxsize=1 << 16)
+def _retained_chunks(group: Group, chunk_tokens: int, boundary: int) -> frozenset[int]:
+    return frozenset(token // chunk_tokens for token in retained_tokens(group, boundary))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
     """The contract for one layout and one connector's chunk sizes.
@@ -100,9 +105,9 @@ class Oracle:
     def loaded_chunks(self, boundary: int) -> frozenset[Chunk]:
         """Chunks whose bytes a hit of ``boundary`` tokens needs."""
         return frozenset(
-            (position, self.chunk_of(position, token))
+            (position, chunk)
             for position, group in enumerate(self.layout.groups)
-            for token in retained_tokens(group, boundary)
+            for chunk in _retained_chunks(group, self.chunk_tokens[position], boundary)
         )
 
     def draft_tail(self, boundary: int) -> frozenset[Chunk]:

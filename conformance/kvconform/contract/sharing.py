@@ -11,6 +11,8 @@ def shared_tokens(one: Partition, other: Partition, num_tokens: int) -> int:
 
     Salt, adapter and embeddings decide for all tokens, an image for those from its start on.
     """
+    if one == other:
+        return num_tokens
     for token in range(num_tokens):
         if _decides(one, token) != _decides(other, token):
             return token

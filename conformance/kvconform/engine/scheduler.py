@@ -263,6 +263,9 @@ class Scheduler:
         whole = isinstance(tokens, int) and not isinstance(tokens, bool)
         if tokens is not None and not whole:
             raise ConnectorBrokeError(method, f"returned {shown(tokens)} tokens, expected a whole number or None")
+        if tokens == 0 and is_async:
+            # vLLM says so of this method, and asserts it before it makes room.
+            raise ConnectorBrokeError(method, "returned (0, True), expected that no load is announced without a hit")
         self._record(
             Answered(
                 step=self.number,

@@ -1,7 +1,8 @@
 """The rules: which small changes of a syntax tree make a fault that a person could have written.
 
 Comparisons, arithmetic, constants, conditions, whole statements and return values.  Texts,
-annotations, decorators and docstrings are left alone: no connector decides by them.
+annotations, decorators, docstrings and what is raised are left alone: no connector decides by
+them.  So is the ``strict`` of ``zip``, which tells a fault and makes none.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _walk(node: ast.AST, function: str, statement: ast.stmt | None) -> Iterator[
             continue
         children = value if isinstance(value, list) else [value]
         for at, child in enumerate(children):
-            if not isinstance(child, ast.AST) or _is_text(child) or _is_typing(child):
+            if not isinstance(child, ast.AST) or _is_silent(child):
                 continue
             own = child if isinstance(child, ast.stmt) else statement
             name = getattr(child, "name", "")
@@ -167,11 +168,18 @@ def _walk(node: ast.AST, function: str, statement: ast.stmt | None) -> Iterator[
                         statement=own,
                         function=inside or "module",
                     )
-            yield from _walk(child, inside, own)
+            if not isinstance(child, ast.Raise):
+                yield from _walk(child, inside, own)
 
 
 def _is_scope(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.ClassDef)
+
+
+def _is_silent(node: ast.AST) -> bool:
+    """Whether nothing that runs here decides anything."""
+    strict = isinstance(node, ast.keyword) and node.arg == "strict"
+    return strict or _is_text(node) or _is_typing(node)
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -38,7 +38,8 @@ class SchedulerSide(ABC):
 
         Returns ``(n, is_async)``: n tokens (0 is a miss), or None to be asked again later.
         ``num_computed_tokens + n`` must be a multiple of ``hash_block`` and no longer than the
-        request.  ``is_async`` says that the load spans steps and its end is reported.
+        request.  ``is_async`` says that the load spans steps and its end is reported; it is
+        False where n is 0.
         """
 
     @abstractmethod

@@ -80,10 +80,10 @@ class _PinningScheduler(ReferenceScheduler):
         self, request: Request, blocks: BlockTable, num_external_tokens: int
     ) -> None:
         super().update_state_after_alloc(request, blocks, num_external_tokens)
-        self._load_of[request.request_id] = self._next_job
+        self._load_of[request.request_id] = max(self._jobs[Direction.LOAD], default=-1)
 
     def request_finished(self, request: Request, blocks: BlockTable) -> _Ended:
-        self._jobs[Direction.LOAD].pop(self._load_of.get(request.request_id, 0), None)
+        self._jobs[Direction.LOAD].pop(self._load_of.get(request.request_id, -1), None)
         return super().request_finished(request, blocks)
 
     def _reported(
