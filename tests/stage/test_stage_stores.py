@@ -7,7 +7,7 @@ import pytest
 from kv_layouts import HASH_BLOCK, full
 from kvconform.case import Case
 from kvconform.ports import Layout, Overwrite, Store, StoreClaims
-from kvconform.stage.errors import CaseFailedError
+from kvconform.stage.errors import CaseFailedError, NotApplicableError
 from kvconform.store import StoreStage
 
 
@@ -44,16 +44,8 @@ class LeasingStore(Store):
         return [False] * len(keys)
 
 
-def test_an_ignored_put_behind_a_refused_delete_is_seen():
-    """In a case that is not about overwriting, the put's True and the old bytes fail all the same."""
-    events = [
-        {"put": {"keys": ["a"]}},
-        {"get": {"keys": ["a"]}},
-        {"delete": {"keys": ["a"]}},
-        {"get": {"keys": ["a"]}},
-        {"put": {"keys": ["a"], "version": 2}},
-        {"get": {"keys": ["a"]}},
-    ]
+def stage_of(events, factory=LeasingStore):
+    """A stage with a case of these events."""
     case = Case(
         id="case",
         matrix="matrix",
@@ -64,8 +56,20 @@ def test_an_ignored_put_behind_a_refused_delete_is_seen():
         layout=Layout(groups=(full(),), hash_block=HASH_BLOCK),
         given={"events": events},
     )
-    stage = StoreStage(
-        case, factory=LeasingStore, connector="", checks=["own-bytes", "put-is-found"]
+    return StoreStage(case, factory=factory, connector="", checks=["own-bytes", "put-is-found"])
+
+
+def test_an_ignored_put_behind_a_refused_delete_is_seen():
+    """In a case that is not about overwriting, the put's True and the old bytes fail all the same."""
+    stage = stage_of(
+        [
+            {"put": {"keys": ["a"]}},
+            {"get": {"keys": ["a"]}},
+            {"delete": {"keys": ["a"]}},
+            {"get": {"keys": ["a"]}},
+            {"put": {"keys": ["a"], "version": 2}},
+            {"get": {"keys": ["a"]}},
+        ]
     )
     stage.play()
     with pytest.raises(CaseFailedError):
@@ -75,3 +79,16 @@ def test_an_ignored_put_behind_a_refused_delete_is_seen():
         "own-bytes",
         "put-is-found",
     }
+
+
+class ShortKeys(LeasingStore):
+    """Takes keys of at most 20 bytes."""
+
+    claims = StoreClaims(max_key_bytes=20)
+
+
+def test_keys_spelt_out_that_are_too_long_make_a_case_not_applicable():
+    """A key in hex counts like one of that many bytes."""
+    stage_of([{"second": [{"put": {"keys": ["0x" + "ab" * 20]}}]}], ShortKeys).close()
+    with pytest.raises(NotApplicableError, match="the case has 21"):
+        stage_of([{"second": [{"put": {"keys": ["0x" + "ab" * 21]}}]}], ShortKeys)
