@@ -106,7 +106,8 @@ class TierStore(Store):
 
     A key is a block hash there, of group 0.  All chunks of a tier have one size, which in vLLM
     follows from its configuration; here the first put of a namespace tells it, and a buffer of
-    another size is refused.  Rows are whole pages, as vLLM's are.  No tier can delete.
+    another size is refused (so a connector with chunks of several sizes in one namespace finds
+    those of the first alone).  Rows are whole pages, as vLLM's are.  No tier can delete.
     """
 
     def __init__(self, config: dict[str, Any], setting: StoreSetting) -> None:
@@ -158,6 +159,9 @@ class TierStore(Store):
             return [False] * len(keys)
         answers: list[bool] = []
         for first in range(0, len(keys), _ROWS):
+            # Else a load that copies nothing would leave what was put from the same row.
+            for row in range(min(_ROWS, len(keys) - first)):
+                self._row(row)[:] = b"\xa5" * self._size
             answers += self._run(self._tier.submit_load, keys[first : first + _ROWS], load=True)
             for row, buffer in enumerate(buffers[first : first + _ROWS]):
                 if answers[first + row]:
