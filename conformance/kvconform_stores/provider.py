@@ -21,6 +21,8 @@ class _Adapter:
     module: str
     distribution: str
     environment: str
+    besides = ""
+    """What no Python package brings."""
 
     def factory(self, argument: str) -> StoreFactory:
         """Opens the store; raises `StoreImportError` where its packages are missing."""
@@ -28,7 +30,7 @@ class _Adapter:
             loaded: Any = importlib.import_module(self.module)
         except ImportError as error:
             raise StoreImportError(
-                f"store {self.name!r} needs {self.distribution}, which does not import here "
+                f"store {self.name!r} needs {self.distribution}{self.besides}, which does not import here "
                 f"({type(error).__name__}: {error}); tox -e {self.environment} has all it needs"
             ) from error
         factory: StoreFactory = loaded.make(argument)
@@ -54,3 +56,13 @@ class Aibrix(_Adapter):
     module = "kvconform_stores.aibrix"
     distribution = "aibrix-kvcache"
     environment = "aibrix"
+
+
+class Mooncake(_Adapter):
+    """``mooncake``: Mooncake Store over TCP; ``mooncake:HOST:PORT`` is a master that runs already."""
+
+    name = "mooncake"
+    module = "kvconform_stores.mooncake"
+    distribution = "mooncake-transfer-engine-non-cuda"
+    environment = "mooncake"
+    besides = " and the Debian packages libibverbs1, libnl-3-200 and libnl-route-3-200"

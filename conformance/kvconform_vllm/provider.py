@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from kvconform.ports import (
     Connector,
     ConnectorFactory,
+    KvconformError,
     Layout,
     Setting,
+    StoreFactory,
     UnsupportedLayoutError,
 )
 from kvconform.versions import version_of
 from kvconform_vllm.claims import CLAIMS_OPTION, read_claims
 from kvconform_vllm.environment import load_vllm
-from kvconform_vllm.releases import Release, installed_release
+from kvconform_vllm.releases import Release, UnsupportedReleaseError, installed_release
 
 if TYPE_CHECKING:
     from kvconform_vllm.bench import VllmBench
@@ -26,6 +28,9 @@ NAMES = ("OffloadingConnector", "SimpleCPUOffloadConnector", "ExampleConnector")
 
 _BASE = "KVConnectorBase_V1"
 _OWN_PACKAGE = "vllm"
+
+_TIERS_FROM = 33
+"""The release whose tiers the adapter of stores was written for; before it they took other arguments."""
 
 
 class VllmFactory:
@@ -101,3 +106,33 @@ class Vllm:
         if module_path.partition(".")[0] in {"", _OWN_PACKAGE}:
             return {"version": installed_release().version}
         return {"version": version_of(module_path)}
+
+
+class VllmTier:
+    """``vllm-tier``: the secondary tier ``fs``; ``vllm-tier:TYPE``; ``vllm-tier:package.module:Class``."""
+
+    def factory(self, argument: str) -> StoreFactory:
+        """Opens the tier.
+
+        Raises `VllmMissingError`, `UnsupportedReleaseError` or `TierError`.
+        """
+        release = load_vllm()
+        if release.minor < _TIERS_FROM:
+            raise UnsupportedReleaseError(
+                f"vllm-tier knows the tiers of vLLM 0.{_TIERS_FROM} on, not those of {release.version}"
+            )
+        from kvconform_vllm.tiers import make  # noqa: PLC0415 - needs vLLM
+
+        return make(argument)
+
+    def names(self) -> Sequence[str]:
+        """The tier that needs no server."""
+        return ("fs",)
+
+    def describe(self, argument: str) -> Mapping[str, str]:
+        """The version of vLLM, or why it cannot be used."""
+        del argument
+        try:
+            return {"version": installed_release().version}
+        except KvconformError as error:
+            return {"version": "", "problem": str(error)}

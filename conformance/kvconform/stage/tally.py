@@ -57,6 +57,10 @@ class Tally:
         if name in self._entries:
             self._entries[name].witnesses += 1
 
+    def makes(self, name: str) -> bool:
+        """Whether the check is one of the case's."""
+        return name in self._entries
+
     def has_seen(self, name: str) -> bool:
         """Whether the check is one of the case's and had its witness."""
         return name in self._entries and self._entries[name].witnesses > 0

@@ -56,8 +56,10 @@ class StoreJudge:
             self.known[content] = None
             right = self.objects.put_answers(place, content)
             before = self.objects.is_there(place)
-            check = "overwrite-as-declared" if before else "put-is-found"
-            if before:
+            check = "put-is-found"
+            # Where a lease refused a delete, a key is there in cases that are about other things.
+            if before and self.tally.makes("overwrite-as-declared"):
+                check = "overwrite-as-declared"
                 self.special[place] = check
             if before is not None:
                 self.tally.saw(check)
