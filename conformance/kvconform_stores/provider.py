@@ -54,3 +54,21 @@ class Aibrix(_Adapter):
     module = "kvconform_stores.aibrix"
     distribution = "aibrix-kvcache"
     environment = "aibrix"
+
+
+class LmcacheL2(_Adapter):
+    """``lmcache-l2``: the L2 adapter of LMCache that keeps objects as files."""
+
+    name = "lmcache-l2"
+    module = "kvconform_stores.lmcache_l2"
+    distribution = "lmcache"
+    environment = "lmcache"
+
+
+class LmcacheDisk(_Adapter):
+    """``lmcache-disk``: the local disk backend of LMCache."""
+
+    name = "lmcache-disk"
+    module = "kvconform_stores.lmcache_disk"
+    distribution = "lmcache"
+    environment = "lmcache"

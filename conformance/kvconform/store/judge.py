@@ -59,6 +59,9 @@ class StoreJudge:
             check = "overwrite-as-declared" if before else "put-is-found"
             if before:
                 self.special[place] = check
+            elif answer:
+                # Whatever was damaged or torn before, these bytes are there from now on.
+                self.special.pop(place, None)
             if before is not None:
                 self.tally.saw(check)
             bounded = self.capacity_bytes is not None and before is False

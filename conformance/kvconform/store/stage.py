@@ -20,7 +20,7 @@ from kvconform.stage.tally import Tally
 from kvconform.store.damage import clear_away
 from kvconform.store.events import StoreEvent
 from kvconform.store.judge import StoreJudge
-from kvconform.store.kinds import happen, kinds_in
+from kvconform.store.kinds import happen, kinds_in, spelled_keys
 from kvconform.store.second import Asked, Reply, SecondProcess
 from kvconform.store.worker import perform
 
@@ -88,7 +88,9 @@ class StoreStage:
         return claims
 
     def _needs_key(self, claims: StoreClaims) -> None:
-        longest, largest = self.given.get("key_bytes", 16), self.given.get("bytes", 1)
+        keys = spelled_keys(self.given["events"])
+        longest = max([len(key) for key in keys] or [self.given.get("key_bytes", 16)])
+        largest = self.given.get("bytes", 1)
         if longest > claims.max_key_bytes or largest > claims.max_object_bytes:
             self.close()
             raise NotApplicableError(
