@@ -34,8 +34,8 @@ from kvconform.ports import (
 )
 
 _GIB = 1024**3
-_STAGING_BYTES = 256 << 20
-"""Memory through which chunks go; a batch must fit."""
+_STAGING_BYTES = 64 << 20
+"""Memory through which chunks go; a batch must fit, LMCache waits for room."""
 _UNBOUNDED_GIB = 64.0
 _LIMIT_S = 60.0
 """How long a put may take before it is taken for lost."""
@@ -93,10 +93,14 @@ class LmcacheDiskStore(Store):
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         try:
-            self._backend: Any = LocalDiskBackend(config, self._loop, self._memory, dst_device="cpu")
+            self._backend: Any = LocalDiskBackend(
+                config, self._loop, self._memory, dst_device="cpu"
+            )
         except OSError as error:
             self._end_loop()
-            raise LmcacheDiskError(f"lmcache-disk does not open in {setting.directory}: {error}") from error
+            raise LmcacheDiskError(
+                f"lmcache-disk does not open in {setting.directory}: {error}"
+            ) from error
 
     def exists(self, keys: Sequence[bytes]) -> Sequence[bool]:
         """The keys in front that are there."""
@@ -126,7 +130,9 @@ class LmcacheDiskStore(Store):
     def get(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
         """Get each object, and copy it where it has the size that is asked for."""
         answers = []
-        for found, buffer in zip(self._backend.batched_get_blocking(self._named(keys)), buffers, strict=True):
+        for found, buffer in zip(
+            self._backend.batched_get_blocking(self._named(keys)), buffers, strict=True
+        ):
             fits = found is not None and len(found.byte_array) == len(buffer)
             if fits:
                 buffer[:] = found.byte_array.cast("B")
@@ -170,6 +176,8 @@ class LmcacheDiskStore(Store):
     def _staged(self, buffer: memoryview) -> Any:
         """A copy of the bytes in LMCache's own memory, where chunks are when they are put."""
         shape = torch.Size([len(buffer)])
-        staged = self._memory.allocate(shape, torch.uint8, MemoryFormat.KV_2LTD)
+        staged = self._memory.allocate(shape, torch.uint8, MemoryFormat.KV_2LTD, busy_loop=False)
+        if staged is None:
+            raise LmcacheDiskError(f"lmcache-disk: a batch is at most {_STAGING_BYTES} bytes")
         staged.byte_array.cast("B")[:] = buffer
         return staged

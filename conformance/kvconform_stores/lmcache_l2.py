@@ -76,7 +76,9 @@ class LmcacheL2Store(Store):
         try:
             self._adapter: Any = create_l2_adapter(config)
         except OSError as error:
-            raise LmcacheL2Error(f"lmcache-l2 does not open in {setting.directory}: {error}") from error
+            raise LmcacheL2Error(
+                f"lmcache-l2 does not open in {setting.directory}: {error}"
+            ) from error
 
     def exists(self, keys: Sequence[bytes]) -> Sequence[bool]:
         """Look each key up; the lock that goes with it is released at once."""
@@ -88,7 +90,9 @@ class LmcacheL2Store(Store):
             lambda: self._adapter.query_lookup_and_lock_result(task),
         )
         answers = [found.test(at) for at in range(len(names))]
-        self._adapter.submit_unlock([name for name, there in zip(names, answers, strict=True) if there])
+        self._adapter.submit_unlock(
+            [name for name, there in zip(names, answers, strict=True) if there]
+        )
         return answers
 
     def put(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
@@ -132,9 +136,7 @@ class LmcacheL2Store(Store):
 
     def _named(self, keys: Sequence[bytes]) -> list[Any]:
         rank = ObjectKey.ComputeKVRank(1, 0, 1, 0)
-        return [
-            ObjectKey(chunk_hash=key, model_name=self._namespace, kv_rank=rank) for key in keys
-        ]
+        return [ObjectKey(chunk_hash=key, model_name=self._namespace, kv_rank=rank) for key in keys]
 
     def _answer(self, event_fd: int, query: Callable[[], Any]) -> Any:
         """Query once more each time that something ended, until there is an answer."""
