@@ -58,6 +58,7 @@ class Aibrix(_Adapter):
     environment = "aibrix"
 
 
+<<<<<<< HEAD
 class Mooncake(_Adapter):
     """``mooncake``: Mooncake Store over TCP; ``mooncake:HOST:PORT`` is a master that runs already."""
 
@@ -66,3 +67,21 @@ class Mooncake(_Adapter):
     distribution = "mooncake-transfer-engine-non-cuda"
     environment = "mooncake"
     besides = " and the Debian packages libibverbs1, libnl-3-200 and libnl-route-3-200"
+=======
+class LmcacheL2(_Adapter):
+    """``lmcache-l2``: the L2 adapter of LMCache that keeps objects as files."""
+
+    name = "lmcache-l2"
+    module = "kvconform_stores.lmcache_l2"
+    distribution = "lmcache"
+    environment = "lmcache"
+
+
+class LmcacheDisk(_Adapter):
+    """``lmcache-disk``: the local disk backend of LMCache."""
+
+    name = "lmcache-disk"
+    module = "kvconform_stores.lmcache_disk"
+    distribution = "lmcache"
+    environment = "lmcache"
+>>>>>>> b-lmcache

@@ -100,7 +100,7 @@ class StoredManager(ChunkManager):
         chunk = super().get(key)
         return chunk if chunk is not None else self._adopt(key)
 
-    def state(self, key: OffloadKey) -> ChunkState:
+    def state(self, key: OffloadKey) -> ChunkState | None:
         """The state that a lookup sees."""
         self.get(key)
         return super().state(key)

@@ -61,6 +61,9 @@ class StoreJudge:
             if before and self.tally.makes("overwrite-as-declared"):
                 check = "overwrite-as-declared"
                 self.special[place] = check
+            elif answer:
+                # Whatever was damaged or torn before, these bytes are there from now on.
+                self.special.pop(place, None)
             if before is not None:
                 self.tally.saw(check)
             bounded = self.capacity_bytes is not None and before is False

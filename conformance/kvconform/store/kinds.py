@@ -39,6 +39,15 @@ def kinds_in(events: Iterable[str | Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(kind for event in events for kind in ([event] if isinstance(event, str) else event))
 
 
+def spelled_keys(events: Any) -> list[bytes]:
+    """The keys whose bytes the events spell out, wherever they stand in them."""
+    if isinstance(events, str):
+        return [key_bytes(events, 0)] if events.startswith("0x") else []
+    if isinstance(events, Mapping):
+        events = list(events.values())
+    return [key for one in events for key in spelled_keys(one)] if isinstance(events, Sequence) else []
+
+
 def happen(stage: StoreStage, event: str | Mapping[str, Any]) -> None:
     """Have one event happen: a bare word, or one key with what it says."""
     for name, what in [(event, None)] if isinstance(event, str) else event.items():

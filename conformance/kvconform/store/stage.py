@@ -21,7 +21,7 @@ from kvconform.store.contents import longest_spelt
 from kvconform.store.damage import clear_away
 from kvconform.store.events import StoreEvent
 from kvconform.store.judge import StoreJudge
-from kvconform.store.kinds import happen, kinds_in
+from kvconform.store.kinds import happen, kinds_in, spelled_keys
 from kvconform.store.second import Asked, Reply, SecondProcess
 from kvconform.store.worker import perform
 
@@ -92,7 +92,12 @@ class StoreStage:
         return claims
 
     def _needs_key(self, claims: StoreClaims) -> None:
+<<<<<<< HEAD
         longest = max(self.given.get("key_bytes", 16), longest_spelt(self.given["events"]))
+=======
+        keys = spelled_keys(self.given["events"])
+        longest = max([len(key) for key in keys] or [self.given.get("key_bytes", 16)])
+>>>>>>> b-lmcache
         largest = self.given.get("bytes", 1)
         if longest > claims.max_key_bytes or largest > claims.max_object_bytes:
             self.close()
