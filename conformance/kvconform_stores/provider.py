@@ -58,16 +58,6 @@ class Aibrix(_Adapter):
     environment = "aibrix"
 
 
-<<<<<<< HEAD
-class Mooncake(_Adapter):
-    """``mooncake``: Mooncake Store over TCP; ``mooncake:HOST:PORT`` is a master that runs already."""
-
-    name = "mooncake"
-    module = "kvconform_stores.mooncake"
-    distribution = "mooncake-transfer-engine-non-cuda"
-    environment = "mooncake"
-    besides = " and the Debian packages libibverbs1, libnl-3-200 and libnl-route-3-200"
-=======
 class LmcacheL2(_Adapter):
     """``lmcache-l2``: the L2 adapter of LMCache that keeps objects as files."""
 
@@ -84,4 +74,13 @@ class LmcacheDisk(_Adapter):
     module = "kvconform_stores.lmcache_disk"
     distribution = "lmcache"
     environment = "lmcache"
->>>>>>> b-lmcache
+
+
+class Mooncake(_Adapter):
+    """``mooncake``: Mooncake Store over TCP; ``mooncake:HOST:PORT`` is a master that runs already."""
+
+    name = "mooncake"
+    module = "kvconform_stores.mooncake"
+    distribution = "mooncake-transfer-engine-non-cuda"
+    environment = "mooncake"
+    besides = " and the Debian packages libibverbs1, libnl-3-200 and libnl-route-3-200"

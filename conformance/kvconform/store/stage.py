@@ -17,7 +17,6 @@ from kvconform.results.failure import broken_by, detail_of
 from kvconform.results.record import CheckResult, Outcome, combine
 from kvconform.stage.errors import CaseFailedError, NotApplicableError, UnfinishedScenarioError
 from kvconform.stage.tally import Tally
-from kvconform.store.contents import longest_spelt
 from kvconform.store.damage import clear_away
 from kvconform.store.events import StoreEvent
 from kvconform.store.judge import StoreJudge
@@ -92,12 +91,8 @@ class StoreStage:
         return claims
 
     def _needs_key(self, claims: StoreClaims) -> None:
-<<<<<<< HEAD
-        longest = max(self.given.get("key_bytes", 16), longest_spelt(self.given["events"]))
-=======
         keys = spelled_keys(self.given["events"])
         longest = max([len(key) for key in keys] or [self.given.get("key_bytes", 16)])
->>>>>>> b-lmcache
         largest = self.given.get("bytes", 1)
         if longest > claims.max_key_bytes or largest > claims.max_object_bytes:
             self.close()
