@@ -9,6 +9,7 @@ import pytest
 from stage_cases import case_named, play, steps_of, template_text
 
 from kvconform import resources
+from kvconform.registry import resolve_connector
 from kvconform.results.record import Outcome
 from kvconform.stage.errors import UnfinishedScenarioError
 
@@ -32,9 +33,15 @@ CASES = {
         "salt[chunk.1-salt.a-other.b-sched.sync]",
         "salt-windowed[chunk.1-salt.none-other.b-sched.sync]",
     ],
+    "restart": [
+        "restart[win.9-chunk.1-world.1-budget.8192]",
+    ],
     "sharers": [
         "sharers[hold.store-held.both-sharers.2-chunk.1-pool.256-sched.sync]",
         "sharers[hold.load-held.both-sharers.2-chunk.1-pool.256-sched.sync]",
+    ],
+    "store": [
+        "agree[bytes.512]",
     ],
     "trace": [
         "next-turn[win.8-eagle.on-chunk.1-sched.sync]",
@@ -82,9 +89,12 @@ LINES = list(lines())
 def played(scenario: str, text: str) -> set[Outcome]:
     """How the scenario's cases end with another case function."""
     ends = set()
+    over_store = scenario in {"restart", "store"}
+    factory = resolve_connector("store:fs" if over_store else "reference").factory
     for case_id in CASES[scenario]:
         try:
-            ends.add(play(case_named(case_id), steps=steps_of(text, scenario)).outcome)
+            ended = play(case_named(case_id), factory, steps=steps_of(text, scenario))
+            ends.add(ended.outcome)
         except UnfinishedScenarioError:
             ends.add(Outcome.ERROR)
         except Exception:  # noqa: BLE001 - whatever is raised is an error in the report

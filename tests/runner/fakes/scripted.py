@@ -31,7 +31,8 @@ class CaseFailedError(AssertionError):
 class Stage:
     """Does what ``act`` of the case says."""
 
-    def __init__(self, case, *, factory, device, checks, options):
+    def __init__(self, case, *, factory, device, checks, options, connector=""):
+        del connector
         self.case = case
         self.options = options
         self.device = device
@@ -68,6 +69,9 @@ class Stage:
         elif act == "refuse":
             raise NotApplicableError("layout refused: no windows here")
         return act
+
+    def close(self):
+        """Nothing to release."""
 
     def conclude(self):
         """Judge."""
@@ -108,4 +112,8 @@ _STAGE.Stage = Stage
 _STAGE.NotApplicableError = NotApplicableError
 _STAGE.CaseFailedError = CaseFailedError
 sys.modules["kvconform.stage"] = _STAGE
+_STAGES = ModuleType("kvconform.stages")
+_STAGES.open_stage = lambda case, subject, **how: Stage(case, **how)
+_STAGES.subject_of = lambda module: "connector"
+sys.modules["kvconform.stages"] = _STAGES
 kvconform.stage = _STAGE
