@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -22,14 +21,6 @@ def key_bytes(name: str, length: int) -> bytes:
     stretched = hashlib.shake_128(name.encode()).hexdigest(length)
     # Letters and digits, which every store takes; the front differs soonest, the end surely.
     return stretched[:length].encode()
-
-
-def longest_spelt(events: Any) -> int:
-    """Bytes of the longest key that the events spell out, 0 if they spell none."""
-    if isinstance(events, str):
-        return len(events) // 2 - 1 if events.startswith("0x") else 0
-    inner = events.values() if isinstance(events, Mapping) else events
-    return max(map(longest_spelt, inner), default=0) if isinstance(inner, Iterable) else 0
 
 
 @lru_cache(maxsize=256)
