@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kvconform.engine.events import Answered, Copied, Event, Submitted, Told
+from kvconform.engine.events import Answered, Copied, CopyFailed, Event, Reset, Submitted, Told
 from kvconform.ports import Capability, RequestSpec
 from kvconform.stage.judge import Judge
 from kvconform.stage.residence import Budget, Residence, has_budget
@@ -57,15 +57,22 @@ class Beside:
         if self.budget is not None:
             self.budget.take(at, event)
         if self.residence is not None:
-            if isinstance(event, Submitted):
-                step = event.step + 1
-                if step in self.rests:
-                    self.residence.begins(event.request, step)
-                else:
-                    self.residence.joins(event.request)
-            elif rest and isinstance(event, Answered):
-                self.residence.answer(event)
-            self.residence.take(event)
+            self._tell(self.residence, event, rest=rest)
+
+    def _tell(self, residence: Residence, event: Event, *, rest: bool) -> None:
+        if isinstance(event, Submitted):
+            step = event.step + 1
+            if step in self.rests:
+                residence.begins(event.request, step)
+            else:
+                residence.joins(event.request)
+        elif rest and isinstance(event, Answered):
+            residence.answer(event)
+        elif isinstance(event, CopyFailed):
+            residence.failed(event)
+        elif isinstance(event, Reset):
+            residence.reset(event)
+        residence.take(event)
 
     def drop(self, spec: RequestSpec, group: int, chunks: Iterable[int]) -> None:
         """Chunks of a request's prefix were taken away."""

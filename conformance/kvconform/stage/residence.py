@@ -12,10 +12,12 @@ from kvconform.engine.events import (
     Answered,
     Computed,
     Copied,
+    CopyFailed,
     Ended,
     Event,
     Happened,
     Loaded,
+    Reset,
 )
 from kvconform.engine.pattern import Lane, prefix_of
 from kvconform.ports import Capability, ChunkState, Direction, GroupKind, Layout, RequestSpec
@@ -170,6 +172,31 @@ class Residence:
         elif isinstance(event, Happened) and event.request:
             # Preempted, aborted, started over after a failed load: what it stored then is not known.
             period.restarted = True
+
+    def failed(self, event: CopyFailed) -> None:
+        """A copy failed: its chunks may be given up, and the request may offer them again or not."""
+        if self._period is None:
+            return
+        self._period.restarted = True
+        oracle = self.judge.oracle
+        size_of = {group.name: group.block_size for group in oracle.layout.groups}
+        for name, index in event.blocks:
+            group = oracle.layout.index(name)
+            chunk = group, oracle.chunk_of(group, index * size_of[name])
+            for request in self._period.requests:
+                spec = self.requests[request]
+                if chunk in oracle.complete_chunks(len(spec.prompt) + len(spec.output)):
+                    self._dropped.add(contents_of(oracle, spec, chunk))
+
+    def reset(self, event: Reset) -> None:
+        """Nothing is there any more; what those who are at it store from here on may be."""
+        going = self._period
+        if going is not None:
+            going.restarted |= not event.at_rest
+            self.ends()
+        self._recency.clear()
+        if going is not None and not event.at_rest:
+            self._period = _Period(going.step, requests=going.requests, restarted=True)
 
     def drop(self, spec: RequestSpec, group: int, chunks: Iterable[int]) -> None:
         """Chunks of a request's prefix were taken away."""

@@ -69,6 +69,8 @@ class Traffic:
     """The request that each name stands for by now."""
     _past: dict[str, int] = field(default_factory=dict)
     """The same before a reset."""
+    _mended: bool = False
+    """Whether every chunk whose store failed was stored again before the end."""
     best: dict[str, int] = field(default_factory=dict)
     """The longest right hit of each request that asked when everything was known, in tokens."""
 
@@ -100,6 +102,7 @@ class Traffic:
                 self._sharing(event)
                 found_in = event.step if event.tokens else found_in
         beside.conclude(events)
+        self._mended = stored.mended
 
     def _take(self, event: Event, stored: StoredChunks, resets: faults.Resets) -> None:
         """Keep the books on what is stored and computed."""
@@ -225,6 +228,8 @@ class Traffic:
             idle.add("draft-tail-dropped")
         if not any(isinstance(e, Copied) for e in events):
             idle.add("job-blocks")
+        if self._mended and not tally.has_seen(faults.BAD):
+            idle.add(faults.BAD)  # who tries again at once leaves no bad chunk to ask for
         if not any(isinstance(e, Read) for e in events):
             idle.add("reads-own-bytes")
         idle |= {name for name in (*_IF_KNOWN, *told.CHECKS) if not tally.has_seen(name)}
