@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,14 @@ from kvconform.connector_config import read_settings
 from kvconform.engine.interrupts import INTERRUPTS
 from kvconform.plugin_expectations import session_expectations, show_expectation
 from kvconform.plugin_options import DEVICES
+from kvconform.plugin_records import (
+    NOT_APPLICABLE,
+    Recorded,
+    is_case_failure,
+    later,
+    record_of,
+    template_line,
+)
 from kvconform.ports import KvconformError, UnsupportedLayoutError
 from kvconform.registry import Candidate, resolve_connector
 from kvconform.rendered import case_id, case_of_node, is_smoke, manifest_of, rendered_case
@@ -39,9 +46,6 @@ from kvconform.results.journal import (
 )
 from kvconform.results.record import CaseRecord, Outcome
 from kvconform.results.summary import summarize
-
-NOT_APPLICABLE = "n/a: "
-"""Start of the skip reason of a case that is not applicable."""
 
 _SESSION = pytest.StashKey["_Session"]()
 _CASE = pytest.StashKey[Case | None]()
@@ -219,15 +223,23 @@ def pytest_runtest_makereport(
     if _CASE not in item.stash:
         return report
     before = item.stash.get(_RECORD, None)
-    record = _record(item, call, report)
+    session = item.config.stash[_SESSION]
+    subject = Recorded(
+        item=item,
+        case=item.stash[_CASE],
+        case_id=_case_id(item),
+        stage=item.stash.get(_STAGE, None),
+        connector=session.candidate.name,
+    )
+    record = record_of(subject, call, report)
     if before is not None:
-        record = _later(before, record)
+        record = later(before, record)
     item.stash[_RECORD] = record
-    if _is_case_failure(call):
-        report.longrepr = f"{call.excinfo.value}\n\n{_template_line(item, call)}"  # type: ignore[union-attr]
+    if is_case_failure(call):
+        report.longrepr = f"{call.excinfo.value}\n\n{template_line(item, call)}"  # type: ignore[union-attr]
     ended = report.when == "call" or (report.when == "setup" and not report.passed)
     if ended or not report.passed:
-        record = item.config.stash[_SESSION].expected.judge(record)
+        record = session.expected.judge(record)
     if report.when == "call":
         show_expectation(record, report)
     if ended:
@@ -445,73 +457,3 @@ def _case_id(item: pytest.Item) -> str | None:
 def _skip_reason(error: Exception) -> str:
     text = str(error)
     return text if text.startswith(NOT_APPLICABLE) else NOT_APPLICABLE + text
-
-
-def _is_case_failure(call: pytest.CallInfo[None]) -> bool:
-    if call.excinfo is None or call.when != "call":
-        return False
-    from kvconform import stage as stages  # noqa: PLC0415 - loaded already by the fixture
-
-    return isinstance(call.excinfo.value, stages.CaseFailedError)
-
-
-def _template_line(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
-    """The last line of the rendered module on the way to the failure."""
-    assert call.excinfo is not None  # noqa: S101 - the caller looked
-    for entry in reversed(call.excinfo.traceback):
-        if str(entry.path) == str(item.path):
-            statement = str(entry.statement).strip()
-            return f"{item.path}:{entry.lineno + 1}: in {entry.name}\n    {statement}"
-    return str(item.path)
-
-
-def _record(
-    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
-) -> CaseRecord:
-    session = item.config.stash[_SESSION]
-    case = item.stash.get(_CASE, None)
-    made = item.stash.get(_STAGE, None)
-    record = CaseRecord(
-        case=case.id if case is not None else _case_id(item) or item.nodeid,
-        matrix=case.matrix if case is not None else item.path.stem,
-        source=case.source if case is not None else str(item.path),
-        outcome=Outcome.PASS,
-        axes=plain(case.axes) if case is not None else {},
-        clauses=case.clauses if case is not None else (),
-        fingerprint=case.fingerprint if case is not None else "",
-        connector=session.candidate.name,
-        seconds=call.duration,
-        checks=tuple(made.results) if made is not None else (),
-        unclaimed=tuple(getattr(made, "unclaimed", ())),
-    )
-    if report.skipped:
-        text = str(call.excinfo.value) if call.excinfo is not None else ""
-        reason = text.removeprefix("Skipped: ").removeprefix(NOT_APPLICABLE)
-        return replace(record, outcome=Outcome.NOT_APPLICABLE, reason=reason)
-    if report.passed:
-        return record
-    trace = tuple(made.trace) if made is not None else ()
-    if made is not None and _is_case_failure(call):
-        return replace(record, outcome=made.outcome, trace=trace)
-    return replace(record, outcome=Outcome.ERROR, reason=_error_text(call, report), trace=trace)
-
-
-def _error_text(call: pytest.CallInfo[None], report: pytest.TestReport) -> str:
-    """What went wrong in the suite: the error, then the way to it, outermost call first."""
-    if call.excinfo is None:
-        return report.longreprtext
-    frames = [
-        f"  {entry.path}:{entry.lineno + 1} in {entry.name}"
-        for entry in call.excinfo.traceback
-        if not {"_pytest", "pluggy"} & set(Path(entry.path).parts) and str(entry.path) != __file__
-    ]
-    return "\n".join([f"{call.excinfo.typename}: {call.excinfo.value}", *frames])
-
-
-def _later(before: CaseRecord, after: CaseRecord) -> CaseRecord:
-    """The record after one more phase of the test: an end that was told stays, errors win."""
-    seconds = before.seconds + after.seconds
-    keep = before if after.outcome is Outcome.PASS and before.outcome is not Outcome.PASS else after
-    if after.outcome is Outcome.ERROR and before.outcome is Outcome.ERROR:
-        keep = replace(before, reason=f"{before.reason}\n\n{after.reason}")
-    return replace(keep, seconds=seconds)

@@ -61,6 +61,14 @@ class Holding:
     num_local_tokens: int = 0
     num_external_tokens: int = 0
 
+    def held(self) -> tuple[tuple[int, int], ...]:
+        """For each group (first block index, count) of the blocks held; (0, 0) for none."""
+        spans = []
+        for row in self.rows:
+            indices = [index for index, block in enumerate(row) if block != NULL_BLOCK]
+            spans.append((indices[0] if indices else 0, len(indices)))
+        return tuple(spans)
+
     def table(self) -> BlockTable:
         """A snapshot for the connector."""
         return BlockTable(

@@ -8,18 +8,14 @@ from typing import Concatenate, ParamSpec, cast
 
 from kvconform import __version__
 from kvconform.engine.allocator import Allocator
+from kvconform.engine.arrivals import Arrivals
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, problems_of, shown
 from kvconform.engine.events import (
-    Broke,
     Computed,
     Copied,
     Event,
     Happened,
-    Loaded,
-    LoadErrors,
-    LoadFailed,
     Read,
-    Reported,
     Reset,
     Strayed,
     Submitted,
@@ -29,7 +25,7 @@ from kvconform.engine.faults import CopyDue, CopyFault, CopyFaults, Place
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.pattern import Lane, Owners
 from kvconform.engine.pool import BlockPool
-from kvconform.engine.rank import Plan, Rank, rows_of
+from kvconform.engine.rank import Plan, Rank
 from kvconform.engine.requests import LiveRequest
 from kvconform.engine.scheduler import Scheduler
 from kvconform.engine.told import ChunkNames
@@ -108,7 +104,7 @@ class Engine:
         self.scheduler = Scheduler(
             layout, self._allocator, self._connector.scheduler, self.events.append
         )
-        self._ranks = []
+        self._ranks: list[Rank] = []
         self._reports: list[ReportQueue[StepResult]] = []
         for memory, gate, worker in zip(
             self._memories, self._gates, self._connector.workers, strict=True
@@ -117,12 +113,10 @@ class Engine:
             watch = self._watches[memory.rank]
             self._ranks.append(Rank(layout, memory, worker, gate, watch))
             self._reports.append(ReportQueue())
+        self._arrivals = Arrivals(
+            self.scheduler, self._ranks, self._requests, self.capabilities, self.events.append
+        )
         self._late_results: Plan | None = None
-        self._loads: dict[str, set[int]] = {}
-        self._bad: dict[str, frozenset[int]] = {}
-        """Blocks of each load in flight that were said to have failed."""
-        self._loaded_once: set[str] = set()
-        self._stores: dict[str, set[int]] = {}
         self._staged: dict[tuple[str, int, int], list[int]] = {}
         self._last_rank_first = False
         self._names: ChunkNames | None = None
@@ -182,17 +176,17 @@ class Engine:
         """
         self._take_told()
         plan = self.scheduler.schedule()
-        destinations = self._destinations(plan)
+        destinations = self._arrivals.destinations(plan)
         failed: list[StepResult] = []
         for rank, queue in zip(self._ranks, self._reports, strict=True):
             before = rank.gate.performed
-            result = rank.run(plan, self._loaded, self._on_read, destinations)
+            result = rank.run(plan, self._arrivals.loaded, self._on_read, destinations)
             moved = rank.gate.performed > before
             queue.send(result, news=moved or _has_news(plan, result))
             failed += [result] if result.failed_blocks else []
         # Load errors come with the tokens of their step, whatever is held: see docs/decisions.md.
         for result in failed:
-            self._take_load_errors(result)
+            self._arrivals.take_errors(result)
         queues = self._reports[::-1] if self._last_rank_first else self._reports
         arrived = [report for queue in queues for report in queue.arrive()]
         if self.layout.scheduling is Scheduling.SYNC:
@@ -211,157 +205,15 @@ class Engine:
         told = self.scheduler.call("take_events")
         self.events.extend(self._names.told(told, self.scheduler.number))
 
-    def _destinations(self, plan: Plan) -> frozenset[tuple[int, int]]:
-        """Blocks that loads may fill in this step, as (group, block id)."""
-        names = [*self.scheduler.loading]
-        names += [part.request.request_id for part in plan.work if part.synchronous_boundary]
-        return frozenset(
-            (group, block)
-            for name in names
-            for group, row in enumerate(self._allocator.holding(name).rows)
-            for block in row[
-                self._allocator.holding(name).num_local_tokens
-                // self.layout.groups[group].block_size :
-            ]
-            if block != NULL_BLOCK
-        )
-
     def _strayed(self, where: str) -> None:
         self.events.append(Strayed(step=self.scheduler.number, where=where))
 
     def _settle(self, reports: Sequence[StepResult], plan: Plan | None) -> None:
         for report in reports:
             self.scheduler.deliver(report)
-            self._take_report(report)
+            self._arrivals.take(report)
         if plan is not None:
             self.scheduler.receive_tokens(plan)
-
-    def _take_report(self, report: StepResult) -> None:
-        for name in sorted(report.finished_loads):
-            self._load_reported(report.rank, name)
-        for name in sorted(report.finished_stores):
-            self._reported(report.rank, name, "stores")
-            self._stores.setdefault(name, set()).add(report.rank)
-            if len(self._stores[name]) == self.layout.world:
-                del self._stores[name]
-                self.scheduler.stores_complete(name)
-
-    def _load_reported(self, rank: int, name: str) -> None:
-        over = name in self._loaded_once and name not in self.scheduler.loading
-        if over or rank in self._loads.get(name, ()):
-            text = f"rank {rank} reports the end of the load of {name!r} once more"
-            self.events.append(Broke(step=self.scheduler.number, method="get_finished", text=text))
-        self._reported(rank, name, "load")
-        if name not in self.scheduler.loading and name not in self.scheduler.unloaded:
-            return
-        self._loads.setdefault(name, set()).add(rank)
-        if len(self._loads[name]) == self.layout.world:
-            del self._loads[name]
-            self._loaded_once.add(name)
-            if name in self.scheduler.unloaded:
-                self.scheduler.load_over(name)
-                return
-            if name in self._bad:
-                self._end_failed_load(name, self._bad.pop(name))
-                return
-            self._check_load(name)
-            self.scheduler.load_complete(name)
-
-    def _reported(self, rank: int, name: str, what: str) -> None:
-        fault = self.scheduler.fault_of(what, name, rank)
-        self.events.append(
-            Reported(step=self.scheduler.number, rank=rank, request=name, what=what, fault=fault)
-        )
-
-    def _take_load_errors(self, report: StepResult) -> None:
-        """A load in flight is judged when it is over; who runs on such blocks goes back at once."""
-        bad = report.failed_blocks
-        ids = tuple(sorted(bad))
-        names = self._holders_of_loads()
-        held_by = {name: self.scheduler.held_of(name, bad) for name in names}
-        self.events.append(
-            LoadErrors(
-                step=self.scheduler.number,
-                rank=report.rank,
-                ids=ids,
-                holders=tuple(frozenset(n for n in names if one in held_by[n]) for one in ids),
-            )
-        )
-        bad -= {NULL_BLOCK}
-        for name in self.scheduler.loading:
-            held = self.scheduler.held_of(name, bad)
-            if held:
-                self._bad[name] = self._bad.get(name, frozenset()) | held
-        for request in self.scheduler.holders(bad):
-            holding = self._allocator.holding(request.request_id)
-            boundary = holding.num_local_tokens + holding.num_external_tokens
-            valid = self.scheduler.cut_back(request, bad)
-            self._load_failed(request.request_id, boundary, valid, None)
-        loading = {block for held in self._bad.values() for block in held}
-        for rank in self._ranks:
-            rank.failed -= bad - loading
-
-    def _end_failed_load(self, name: str, bad: frozenset[int]) -> None:
-        """Every block that was not said to have failed must hold its owner's bytes."""
-        request, rows = self._requests[name], rows_of(self._allocator, name)
-        boundary, first = request.num_computed_tokens, None
-        for rank in self._ranks:
-            rank.failed |= bad
-            _, difference = rank.retained(request, rows, boundary)
-            first = first or difference
-            rank.failed -= bad
-        self._load_failed(name, boundary, self.scheduler.load_failed(name, bad), first)
-
-    def _load_failed(
-        self, name: str, boundary: int, valid: int, difference: Difference | None
-    ) -> None:
-        self.events.append(
-            LoadFailed(
-                step=self.scheduler.number,
-                request=name,
-                boundary=boundary,
-                valid=valid,
-                difference=difference,
-            )
-        )
-
-    def _check_load(self, name: str) -> None:
-        request = self._requests[name]
-        rows = rows_of(self._allocator, name)
-        slots, first = 0, None
-        for rank in self._ranks:
-            compared, difference = rank.retained(request, rows, request.num_computed_tokens)
-            slots += compared
-            first = first or difference
-        self._loaded(request, slots, first)
-
-    def _loaded(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
-        holding = self._allocator.holding(request.request_id)
-        self.events.append(
-            Loaded(
-                step=self.scheduler.number,
-                request=request.request_id,
-                boundary=holding.num_local_tokens + holding.num_external_tokens,
-                slots=slots,
-                difference=difference,
-            )
-        )
-        if slots and difference is None and not holding.num_local_tokens:
-            self._must_have_asked(Direction.LOAD)
-        if slots and difference is None:
-            self.scheduler.origins.check_load(
-                request.prefix, holding.num_local_tokens + holding.num_external_tokens
-            )
-
-    def _must_have_asked(self, direction: Direction) -> None:
-        """Bytes have come where none were: with the claim that the gate brings all of them, it did."""
-        claimed = Capability.TRANSFER_CONTROL in self.capabilities
-        if claimed and not any(direction in gate.asked for gate in self._gates):
-            raise ConnectorBrokeError(
-                "TransferGate.submit",
-                f"was not called for the bytes of a {direction.value}, although transfer_control is "
-                "claimed: hand every copy to the gate, or do not claim it",
-            )
 
     def _on_read(self, request: LiveRequest, slots: int, difference: Difference | None) -> None:
         if slots:
@@ -592,15 +444,11 @@ class Engine:
                 index=memory.block_index(group, block),
                 content=memory.content(group, block),
             )
-        for name in self._holders_of_loads():
+        for name in self.scheduler.holders_of_loads():
             row = self._allocator.holding(name).rows[group]
             if block in row:
                 return Place(group=group, index=row.index(block), request=name)
         return Place(group=group, index=-1)
-
-    def _holders_of_loads(self) -> list[str]:
-        running = (request.request_id for request in self.scheduler.running)
-        return [*self.scheduler.loading, *running]
 
     def _observer(self, rank: int) -> Callable[[TransferJob], None]:
         def observe(job: TransferJob) -> None:

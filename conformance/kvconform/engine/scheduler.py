@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvconform.engine.allocator import Allocator, cut_at_state
+from kvconform.engine.answers import LOOKUP, check_boundary, read_answer
 from kvconform.engine.calls import ConnectorBrokeError, call, optional, shown
 from kvconform.engine.effort import METER
 from kvconform.engine.events import (
@@ -219,7 +220,7 @@ class Scheduler:
         request.num_computed_tokens = boundary if asynchronous else start
         self.call("update_state_after_alloc", request, holding.table(), external)
         if external:
-            self._record(Admitted(step=self.number, request=name, boundary=boundary, held=_held(holding.rows)))
+            self._record(Admitted(step=self.number, request=name, boundary=boundary, held=holding.held()))
         if asynchronous:
             self.waiting.remove(request)
             self.loading[name] = request
@@ -255,17 +256,7 @@ class Scheduler:
         self._record(Happened(step=self.number, request=name, what="gives up what was loaded"))
 
     def _ask(self, request: LiveRequest, local: int) -> tuple[int | None, bool]:
-        method = "get_num_new_matched_tokens"
-        answer = self.call(method, request, local)
-        if not (isinstance(answer, tuple) and len(answer) == 2):  # noqa: PLR2004 - a pair
-            raise ConnectorBrokeError(method, f"returned {shown(answer)}, expected (tokens or None, is_async)")
-        tokens, is_async = answer
-        whole = isinstance(tokens, int) and not isinstance(tokens, bool)
-        if tokens is not None and not whole:
-            raise ConnectorBrokeError(method, f"returned {shown(tokens)} tokens, expected a whole number or None")
-        if tokens == 0 and is_async:
-            # vLLM says so of this method, and asserts it before it makes room.
-            raise ConnectorBrokeError(method, "returned (0, True), expected that no load is announced without a hit")
+        tokens, is_async = read_answer(self.call(LOOKUP, request, local))
         self._record(
             Answered(
                 step=self.number,
@@ -273,30 +264,12 @@ class Scheduler:
                 num_tokens=request.num_tokens,
                 local=local,
                 tokens=tokens,
-                is_async=bool(is_async),
+                is_async=is_async,
             )
         )
         if tokens:
-            boundary = local + tokens
-            last = request.num_tokens - 1
-            step = self.layout.hash_block
-            short = boundary == last and request.num_tokens % step == 0
-            ends = boundary % step == 0 or short
-            if boundary % self.layout.state_tokens or (self.layout.has_states and boundary > last):
-                raise ConnectorBrokeError(
-                    method,
-                    f"returned {tokens} tokens beyond {local} local ones, expected a boundary that is a "
-                    f"multiple of {self.layout.state_tokens}, where every recurrent group has a state, and "
-                    f"leaves at least the last of the request's {request.num_tokens} tokens",
-                )
-            if tokens < 0 or boundary > request.num_tokens or not ends:
-                raise ConnectorBrokeError(
-                    method,
-                    f"returned {tokens} tokens beyond {local} local ones, expected a boundary that is a "
-                    f"multiple of {self.layout.hash_block}, or all but the last token, of the request's "
-                    f"{request.num_tokens} tokens",
-                )
-        return tokens, bool(is_async)
+            check_boundary(self.layout, tokens, local, request.num_tokens)
+        return tokens, is_async
 
     def _run(
         self,
@@ -455,6 +428,10 @@ class Scheduler:
         candidates = [*self.running, *self._loaded_and_waiting()]
         return [r for r in candidates if self.held_of(r.request_id, blocks)]
 
+    def holders_of_loads(self) -> list[str]:
+        """Requests whose blocks a load may fill, those that run after one included."""
+        return [*self.loading, *(request.request_id for request in self.running)]
+
     def held_of(self, name: str, blocks: frozenset[int]) -> frozenset[int]:
         """Those of ``blocks`` that the request holds."""
         return blocks & {block for row in self.allocator.holding(name).rows for block in row}
@@ -518,11 +495,3 @@ class Scheduler:
 
     def _epoch(self, request: LiveRequest) -> int:
         return self._epochs.get(request.request_id, 0)
-
-
-def _held(rows: list[list[int]]) -> tuple[tuple[int, int], ...]:
-    held = []
-    for row in rows:
-        indices = [index for index, block in enumerate(row) if block != NULL_BLOCK]
-        held.append((indices[0] if indices else 0, len(indices)))
-    return tuple(held)
