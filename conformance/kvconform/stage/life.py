@@ -95,37 +95,44 @@ class LifeJudge:
         tally, check = self.judge.tally, "stored-however-cut"
         tally.open(check)
         stored = StoredChunks(oracle=self.judge.oracle)
-        starts: dict[tuple[str, int], int] = {}
+        computed: dict[tuple[str, int], list[Computed]] = {}
         life: Counter[str] = Counter()
-        due: list[tuple[Ended, RequestSpec, bool]] = []
+        due: list[tuple[Ended, RequestSpec, list[Computed]]] = []
         at_rest = frozenset(rests)
         for at, event in enumerate((*events, None)):
             if at in at_rest:
-                for ended, spec, whole in due:
-                    self._stored(ended, spec, stored, whole=whole)
+                for ended, spec, steps in due:
+                    self._stored(ended, spec, stored, steps)
                 due = []
             if isinstance(event, Submitted):
                 life[event.request] += 1
             elif isinstance(event, Copied):
                 stored.take(event)
             elif isinstance(event, Computed):
-                key = event.request, life[event.request]
-                starts[key] = min(starts.get(key, event.start), event.start)
+                computed.setdefault((event.request, life[event.request]), []).append(event)
             elif isinstance(event, Ended):
                 spec = self.lives[event.request][life[event.request] - 1]
-                start = starts.get((event.request, life[event.request]))
-                if start is not None and event.num_tokens == len(spec.prompt) + len(spec.output):
-                    due.append((event, spec, start == 0))
+                own = computed.get((event.request, life[event.request]), [])
+                if own and event.num_tokens == len(spec.prompt) + len(spec.output):
+                    due.append((event, spec, own))
 
-    def _stored(self, event: Ended, spec: RequestSpec, stored: StoredChunks, *, whole: bool) -> None:
+    def _stored(
+        self, event: Ended, spec: RequestSpec, stored: StoredChunks, steps: Sequence[Computed]
+    ) -> None:
         tally, oracle = self.judge.tally, self.judge.oracle
         layout = oracle.layout
         computed = len(spec.prompt) if layout.prompt_only else event.num_tokens - 1
         cap = store_cap(spec) if Capability.REQUEST_CAPS in oracle.claims else None
         tokens = computed if cap is None else min(computed, cap)
-        want = oracle.reachable_chunks(tokens, prompt_tokens=len(spec.prompt))
-        if not whole:
-            want = frozenset(chunk for chunk in want if layout.groups[chunk[0]].kind is GroupKind.FULL)
+        ends = [step.end for step in steps]
+        want = oracle.reachable_chunks(tokens, prompt_tokens=len(spec.prompt), steps=ends)
+        kinds = set(GroupKind)
+        if min(step.start for step in steps):
+            kinds = {GroupKind.FULL}
+        elif ends != sorted(ends):
+            # It started over, and which of its states were there when is not known.
+            kinds -= {GroupKind.RECURRENT}
+        want = frozenset(chunk for chunk in want if layout.groups[chunk[0]].kind in kinds)
         if not want:
             return
         tally.saw("stored-however-cut")

@@ -125,6 +125,8 @@ class _Period:
     """Tokens of each after each of its steps."""
     ended: set[str] = field(default_factory=set)
     restarted: bool = False
+    overtaken: bool = False
+    """Whether a reset came into it: what was decided before and copied after need not be kept."""
     before: frozenset[int] = frozenset()
     """Chunks that had ever been stored when it began."""
 
@@ -196,7 +198,7 @@ class Residence:
             self.ends()
         self._recency.clear()
         if going is not None and not event.at_rest:
-            self._period = _Period(going.step, requests=going.requests, restarted=True)
+            self._period = _Period(going.step, requests=going.requests, overtaken=True)
 
     def drop(self, spec: RequestSpec, group: int, chunks: Iterable[int]) -> None:
         """Chunks of a request's prefix were taken away."""
@@ -206,7 +208,7 @@ class Residence:
         """The period is over: all of it has come to rest."""
         period, self._period = self._period, None
         if period is not None:
-            alone = len(period.requests) == 1 and not period.restarted
+            alone = len(period.requests) == 1 and not (period.restarted or period.overtaken)
             if alone and period.ended == set(period.requests):
                 self._one(period, period.requests[0])
             else:
@@ -220,7 +222,7 @@ class Residence:
         local = answer.local if answer else 0
         boundary = max(local, (answer.boundary or 0) if answer else 0)
         chunks = {chunk: contents_of(oracle, spec, chunk) for chunk in self._may_use(spec)}
-        required = self._must_store(spec)
+        required = self._must_store(spec, period.computed.get(name, ()))
         loaded = {c for c in oracle.loaded_chunks(boundary) if oracle.tokens_of(c)[-1] >= local}
         computed = {c for c in required if oracle.tokens_of(c)[0] >= boundary}
         found = {c for c in chunks if c not in loaded | computed and self._recency.must_be_there(chunks[c])}
@@ -245,7 +247,8 @@ class Residence:
         for name in period.requests:
             spec = self.requests[name]
             used |= {contents_of(self.judge.oracle, spec, chunk) for chunk in self._may_use(spec)}
-        self._recency.used_together(used, (self.stored.ever - period.before) & used)
+        sure = set() if period.overtaken else (self.stored.ever - period.before) & used
+        self._recency.used_together(used, sure)
 
     def _may_use(self, spec: RequestSpec) -> frozenset[Chunk]:
         """Every chunk that a request may have stored, loaded or found."""
@@ -257,14 +260,16 @@ class Residence:
             tokens, prompt_tokens=len(spec.prompt), ahead=reach + 2 * max(oracle.chunk_tokens)
         )
 
-    def _must_store(self, spec: RequestSpec) -> frozenset[Chunk]:
+    def _must_store(self, spec: RequestSpec, steps: Sequence[int]) -> frozenset[Chunk]:
         """Every chunk that a lookup can use, of the tokens whose KV was certainly computed."""
         tokens = len(spec.prompt) + len(spec.output) - 1
         if self.judge.oracle.layout.prompt_only:
             tokens = min(tokens, len(spec.prompt))
         if spec.transfer_params:
             return frozenset()
-        return self.judge.oracle.reachable_chunks(tokens, prompt_tokens=len(spec.prompt))
+        return self.judge.oracle.reachable_chunks(
+            tokens, prompt_tokens=len(spec.prompt), steps=steps
+        )
 
     def _segments(self, chunks: Iterable[Chunk]) -> list[list[Chunk]]:
         """Chunks between places at which chunks of all groups end, head first."""

@@ -26,11 +26,11 @@ class StoredChunks:
     """Block indices that were stored, by chunk."""
     _loose: set[int] = field(default_factory=set)
     """Contents of blocks that were copied without the last one of their chunk."""
-    _failed: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(rank, content) of blocks whose last store failed, and the last content of the same copy.
+    _failed: set[tuple[int, int]] = field(default_factory=set)
+    """(rank, content) of the last blocks of chunks, as far as the copy went, whose last store failed.
 
-    A copy of the same chunk that ends as that one did replaces all of it, though earlier blocks
-    may have left the window by then.
+    A copy that ends as that one did replaces all of the chunk, though earlier blocks may have left
+    the window by then.  Earlier blocks tell nothing: other chunks may begin with them too.
     """
     _elsewhere: set[tuple[int, int]] = field(default_factory=set)
     """(rank, content) of blocks that were stored on the other ranks."""
@@ -63,7 +63,7 @@ class StoredChunks:
         overtaken = (event.rank, event.job) in self._flying
         self._flying.discard((event.rank, event.job))
         if not overtaken:
-            self._mend(event)
+            self._failed.difference_update((event.rank, content) for content in event.contents)
         if event.rank != self.rank:
             self._elsewhere.update((event.rank, content) for content in event.contents)
             return
@@ -106,13 +106,12 @@ class StoredChunks:
         """
         self._any_failed = True
         if event.direction is Direction.STORE:
-            ends = self._ends_of(event)
-            for content in event.contents:
+            for end in self._ends_of(event):
                 own = event.rank == self.rank
-                if own and content in self._blocks and (event.rank, content) not in self._failed:
-                    self._doubtful.add(content)
+                if own and end in self._blocks and (event.rank, end) not in self._failed:
+                    self._doubtful.add(end)
                 else:
-                    self._failed[event.rank, content] = ends[content]
+                    self._failed.add((event.rank, end))
             return
         for (name, index), request in zip(event.blocks, event.requests, strict=True):
             group = self.oracle.layout.index(name)
@@ -121,24 +120,15 @@ class StoredChunks:
                 contents = self._contents(requests[request], (group, self.oracle.chunk_of(group, token)))
                 self._doubtful.add(contents[max(contents)])
 
-    def _ends_of(self, event: CopyFailed) -> dict[int, int]:
-        """For each content of a copy the last one of the same chunk in it."""
+    def _ends_of(self, event: CopyFailed) -> list[int]:
+        """The content of the last block that a copy has of each of its chunks."""
         layout = self.oracle.layout
         last: dict[Chunk, tuple[int, int]] = {}
-        chunks = []
         for (name, index), content in zip(event.blocks, event.contents, strict=True):
             group = layout.index(name)
             chunk = group, self.oracle.chunk_of(group, index * layout.groups[group].block_size)
             last[chunk] = max(last.get(chunk, (-1, 0)), (index, content))
-            chunks.append(chunk)
-        return {content: last[chunk][1] for content, chunk in zip(event.contents, chunks, strict=True)}
-
-    def _mend(self, event: Copied) -> None:
-        """What had failed is stored now."""
-        done = set(event.contents)
-        for (rank, content), end in list(self._failed.items()):
-            if rank == event.rank and (content in done or end in done):
-                del self._failed[rank, content]
+        return [content for _, content in last.values()]
 
     def reset(self, event: Reset) -> None:
         """The connector was to forget everything, and what was on its way."""

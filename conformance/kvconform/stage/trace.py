@@ -19,6 +19,9 @@ from kvconform.stage.skew import Skew
 from kvconform.stage.trace_events import ARISES_WITH, happen, kinds_in
 from kvconform.stage.traffic import Dropped, Traffic, life_of
 
+_ALL_IS_STORED = frozenset({"stored-however-cut", "answers-are-stored"})
+"""Checks that ask for every chunk that a request can have stored."""
+
 _QUIET_STEPS = 3
 """Steps after everything has come to rest, in which nothing may be reported."""
 
@@ -48,14 +51,15 @@ class TraceSteps(HoldSteps):
 
     def _arises(self, check: str) -> bool:
         """Whether the case has an event without which the check has nothing to look at."""
-        needed = ARISES_WITH.get(check)
-        if needed is not None and not needed & kinds_in(self.given.get("events", ())):
+        needed, kinds = ARISES_WITH.get(check), kinds_in(self.given.get("events", ()))
+        if needed is not None and not needed & kinds:
             return False
         if check == "hit-on-every-rank" and self.layout.world == 1:
             return False
-        if check == "stored-however-cut" and residence.has_budget(self.layout):
-            return False  # what is stored may have made way for something else
-        if check in residence.CHECKS and not residence.has_budget(self.layout):
+        limited = residence.has_budget(self.layout)
+        if check in _ALL_IS_STORED and (limited or "fail_store" in kinds):
+            return False  # it made way for something else, or the case itself had its store fail
+        if check in residence.CHECKS and not limited:
             return False
         if check in OF_DRAFTS and not self.layout.spec_tokens:
             return False

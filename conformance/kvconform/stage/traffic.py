@@ -220,9 +220,8 @@ class Traffic:
         idle: set[str] = set()
         if not hits and not any(isinstance(e, Answered) and e.tokens for e in events):
             idle |= _OF_HITS
-        admitted = any(isinstance(e, Admitted) for e in events)
         loads = [e for e in events if isinstance(e, Loaded)]
-        if (not hits and not admitted) or (loads and not any(e.slots for e in loads)):
+        if (not hits and not loads) or (loads and not any(e.slots for e in loads)):
             idle |= {"bytes-after-load", "writes-only-loads"}
         if Capability.TRANSFER_CONTROL not in self.judge.oracle.claims:
             idle.add("draft-tail-dropped")
