@@ -72,10 +72,11 @@ def record_of(
         return replace(record, outcome=Outcome.NOT_APPLICABLE, reason=reason)
     if report.passed:
         return record
-    trace = tuple(made.trace) if made is not None else ()
+    if made is not None:
+        record = replace(record, trace=tuple(made.trace), scene=made.scene())
     if made is not None and is_case_failure(call):
-        return replace(record, outcome=made.outcome, trace=trace)
-    return replace(record, outcome=Outcome.ERROR, reason=_error_text(call, report), trace=trace)
+        return replace(record, outcome=made.outcome)
+    return replace(record, outcome=Outcome.ERROR, reason=_error_text(call, report))
 
 
 def _error_text(call: pytest.CallInfo[None], report: pytest.TestReport) -> str:

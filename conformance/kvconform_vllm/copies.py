@@ -34,13 +34,10 @@ class CopyWatch:
             check_ids(job, self._layout)
             if not store:
                 watch.begin()
-            name = self._source if store else self._destination
-            blocks = tuple(name(memory, group, block) for group, block in job.blocks)
-            contents = tuple(
-                memory.content(self._layout.index(group), block)
-                for (group, _), (_, block) in zip(blocks, job.blocks, strict=True)
-                if store
-            )
+            places = [self._place(memory, job.direction, *block) for block in job.blocks]
+            blocks = tuple((self._layout.groups[place.group].name, place.index) for place in places)
+            contents = tuple(place.content for place in places) if store else ()
+            requests = () if store else tuple(place.request for place in places)
             strays: list[str] = []
             if store and self._layout.spec_tokens:
                 strays = [
@@ -55,6 +52,7 @@ class CopyWatch:
                     job=job.job_id,
                     blocks=blocks,
                     contents=contents,
+                    requests=requests,
                     strays=tuple(filter(None, strays)),
                     block_ids=job.blocks,
                 )
@@ -103,12 +101,6 @@ class CopyWatch:
         if group < 0:
             group = max(0, memory.group_of(block))
         return self._layout.groups[group].name, memory.block_index(group, block)
-
-    def _destination(self, memory: RankMemory, group: int, block: int) -> tuple[str, int]:
-        """The block index that a living request has for a pool block, -1 for none."""
-        del memory
-        _, position, index = self._filled(group, block)
-        return self._layout.groups[position].name, index
 
     def _filled(self, group: int, block: int) -> tuple[str, int, int]:
         """(request, group, block index) of the living request with a pool block; index -1 for none."""

@@ -453,6 +453,7 @@ class Engine:
     def _observer(self, rank: int) -> Callable[[TransferJob], None]:
         def observe(job: TransferJob) -> None:
             contents: tuple[int, ...] = ()
+            requests: tuple[str, ...] = ()
             check_ids(job, self.layout)
             if job.direction is Direction.LOAD:
                 self._watches[rank].begin()
@@ -467,7 +468,9 @@ class Engine:
                 if self.layout.spec_tokens:
                     strays = tuple(filter(None, (memory.stray(group, block) for group, block in job.blocks)))
             else:
-                blocks = tuple(self._destination(group, block) for group, block in job.blocks)
+                places = [self._destination(group, block) for group, block in job.blocks]
+                blocks = tuple((self.layout.groups[place.group].name, place.index) for place in places)
+                requests = tuple(place.request for place in places)
             self.events.append(
                 Copied(
                     step=self.scheduler.number,
@@ -476,6 +479,7 @@ class Engine:
                     job=job.job_id,
                     blocks=blocks,
                     contents=contents,
+                    requests=requests,
                     strays=strays,
                     block_ids=job.blocks,
                 )
@@ -483,10 +487,9 @@ class Engine:
 
         return observe
 
-    def _destination(self, group: int, block: int) -> tuple[str, int]:
-        """The block index that a loading or starting request has for a pool block, -1 for none."""
-        place = self._place(self._memories[0], Direction.LOAD, group, block)
-        return self.layout.groups[group].name, place.index
+    def _destination(self, group: int, block: int) -> Place:
+        """Which loading or starting request has a pool block, and where; index -1 for none."""
+        return self._place(self._memories[0], Direction.LOAD, group, block)
 
 
 def _has_news(plan: Plan, result: StepResult) -> bool:

@@ -70,8 +70,8 @@ class Admitted(Event):
 class Copied(Event):
     """A copy completed.  ``blocks`` are (group name, block index).
 
-    Of a store, ``contents`` tell whose bytes these blocks hold: see `RankMemory.content`.  In a
-    case with drafts ``strays`` names slots that a store read and that hold no request's own tokens.
+    Of a store, ``contents`` tell whose bytes these blocks hold: see `RankMemory.content`; of a load,
+    ``requests`` are the holders of these blocks, empty where nobody waits for one.  In a case with drafts ``strays`` names slots that a store read and that hold no request's own tokens.
     ``block_ids`` are the job's pool blocks, as (group, block id), in the same order.
     """
 
@@ -80,6 +80,7 @@ class Copied(Event):
     job: int
     blocks: tuple[tuple[str, int], ...]
     contents: tuple[int, ...] = ()
+    requests: tuple[str, ...] = ()
     strays: tuple[str, ...] = ()
     block_ids: tuple[tuple[int, int], ...] = ()
 

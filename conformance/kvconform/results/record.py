@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kvconform.results.scene import Scene
+
 
 class Outcome(StrEnum):
     """How a check or a case ended.  The kinds are never merged."""
@@ -72,6 +74,8 @@ class CaseRecord:
     seconds: float = 0.0
     trace: tuple[str, ...] = ()
     """The engine's events in words, oldest first (kept for bad outcomes)."""
+    scene: Scene | None = None
+    """What the case looked like (kept with the trace, of cases with a connector)."""
     stack: tuple[str, ...] = ()
     """Where the process was when it hung or crashed, innermost call first."""
     unclaimed: tuple[str, ...] = ()
@@ -90,6 +94,8 @@ class CaseRecord:
         rest = {k: v for k, v in data.items() if k not in {"event", "checks", "outcome"}}
         for key in ("clauses", "trace", "stack", "unclaimed", "expectations"):
             rest[key] = tuple(rest.get(key, ()))
+        if rest.get("scene") is not None:
+            rest["scene"] = Scene.from_json(rest["scene"])
         return cls(checks=checks, outcome=Outcome(data["outcome"]), **rest)
 
 

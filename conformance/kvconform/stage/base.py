@@ -24,6 +24,7 @@ from kvconform.ports import (
 from kvconform.results.excerpt import excerpt
 from kvconform.results.failure import broken_by, detail_of
 from kvconform.results.record import CheckResult, Outcome, combine
+from kvconform.results.scene import Scene
 from kvconform.stage.errors import (
     CaseFailedError,
     NotApplicableError,
@@ -31,6 +32,7 @@ from kvconform.stage.errors import (
     UnfinishedScenarioError,
 )
 from kvconform.stage.judge import Judge, claims_everything
+from kvconform.stage.scene import Scenery
 from kvconform.stage.tally import Tally
 
 _ASK_STEPS = 4
@@ -342,6 +344,11 @@ class StageBase:
             raise NotApplicableError(self.results[0].detail)
         if self.outcome.is_bad:
             raise CaseFailedError(self._picture())
+
+    def scene(self, *, every_answer: bool = False) -> Scene:
+        """What the case looked like: its failed lookups, or with ``every_answer`` all that found something."""
+        scenery = Scenery(oracle=self.oracle, judged=self.judge.judged)
+        return scenery.scene(self._events, self.results, every_answer=every_answer)
 
     def _picture(self) -> str:
         lines = [f"{self.case.id} ({self.case.source})"]

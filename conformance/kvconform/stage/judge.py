@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvconform.contract.oracle import Oracle, Supply, retained_blocks
 from kvconform.engine.events import Answered, Broke, Copied, Ended, Event, Loaded, Read, Submitted
 from kvconform.ports import Capability, Direction, GroupKind
+from kvconform.stage.scene import Judged
 from kvconform.stage.states import judge_end, judge_state
 from kvconform.stage.tally import Tally
 from kvconform.stage.writes import judge_jobs, judge_writes
@@ -30,6 +31,8 @@ class Judge:
 
     oracle: Oracle
     tally: Tally
+    judged: list[Judged] = field(default_factory=list)
+    """Each verdict that was judged by what was there, in that order."""
 
     def answer(
         self,
@@ -51,11 +54,14 @@ class Judge:
         self.tally.open("hit-is-covered", "load-is-async", "state-at-boundary")
         if boundary != 0 and boundary is not None:
             self._hit(answer, boundary, supply, at_least=at_least)
-        if supply is None or at_most:
+        if supply is None:
             return
         best = self.oracle.best_verdict(
             answer.num_tokens, supply, local_tokens=answer.local, load_cap=load_cap
         )
+        self.judged.append(Judged(answer=answer, supply=supply, best=best))
+        if at_most:
+            return
         self.tally.saw("hit-is-best")
         worth = self.worth(answer)
         enough = at_least and worth is not None and best is not None and worth >= best

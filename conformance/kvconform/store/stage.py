@@ -214,6 +214,9 @@ class StoreStage:
         if self.outcome.is_bad:
             raise CaseFailedError(self._picture())
 
+    def scene(self, *, every_answer: bool = False) -> None:
+        """A store has no tokens to draw."""
+
     def _picture(self) -> str:
         lines = [f"{self.case.id} ({self.case.source})"]
         for result in self.results:
