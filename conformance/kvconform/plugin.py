@@ -109,6 +109,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="a file of expected failures of the connector; may be repeated",
     )
+    group.addoption(
+        "--trace-all", action="store_true", help="record the events of cases that pass, too"
+    )
     group.addoption("--no-summary-by-clause", action="store_true", help="no summary by clause")
 
 
@@ -231,7 +234,7 @@ def pytest_runtest_makereport(
         stage=item.stash.get(_STAGE, None),
         connector=session.candidate.name,
     )
-    record = record_of(subject, call, report)
+    record = record_of(subject, call, report, trace_all=item.config.getoption("trace_all"))
     if before is not None:
         record = later(before, record)
     item.stash[_RECORD] = record

@@ -49,9 +49,13 @@ def template_line(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
 
 
 def record_of(
-    subject: Recorded, call: pytest.CallInfo[None], report: pytest.TestReport
+    subject: Recorded,
+    call: pytest.CallInfo[None],
+    report: pytest.TestReport,
+    *,
+    trace_all: bool = False,
 ) -> CaseRecord:
-    """The record of what one phase of a case's test showed."""
+    """The record of what one phase of a case's test showed; with ``trace_all`` how, if it passed, too."""
     case, made, item = subject.case, subject.stage, subject.item
     record = CaseRecord(
         case=case.id if case is not None else subject.case_id or item.nodeid,
@@ -70,10 +74,13 @@ def record_of(
         text = str(call.excinfo.value) if call.excinfo is not None else ""
         reason = text.removeprefix("Skipped: ").removeprefix(NOT_APPLICABLE)
         return replace(record, outcome=Outcome.NOT_APPLICABLE, reason=reason)
-    if report.passed:
+    if report.passed and not trace_all:
         return record
     if made is not None:
-        record = replace(record, trace=tuple(made.trace), scene=made.scene())
+        scene = made.scene(every_answer=trace_all)
+        record = replace(record, trace=tuple(made.trace), scene=scene)
+    if report.passed:
+        return record
     if made is not None and is_case_failure(call):
         return replace(record, outcome=made.outcome)
     return replace(record, outcome=Outcome.ERROR, reason=_error_text(call, report))

@@ -235,5 +235,38 @@ def test_failures_of_one_cause_are_one_line() -> None:
         failed(f"m[{at}]", wrong(f"OSError: no space in {TEMPORARY}/kv-{name}/chunk"))
         for at, name in enumerate(["ab_c", "x9yz", "q0q0", "mmmm"])
     ]
-    text = summary(*records, in_full=1)
-    assert "\n  3 x  COV-2 hit-is-covered  OSError: no space in (temporary file)\n" in text
+    assert "\nfailure 1 of 1, 4 cases: COV-2 hit-is-covered\n  example: m[0]\n" in summary(
+        *records, in_full=1
+    )
+    text = summary(*records, failed("m[late]", wrong("later")), in_full=1)
+    assert "\nthe other 1 case by clause, check and cause\n  1 x  COV-2 hit-is-covered  later\n" in text
+
+
+def test_the_worst_kind_of_failure_comes_first() -> None:
+    """However few its cases are; a case is filed under the worst of what failed in it."""
+    cheap = [failed(f"m[{at}]", wrong("x", clause="COV-4")) for at in range(3)]
+    both = failed("m[both]", wrong("x", clause="COV-4"), wrong("bytes", clause="COV-1"))
+    text = summary(*cheap, both, in_full=2)
+    heads = [line for line in text.splitlines() if line.startswith("failure ")]
+    assert heads == [
+        "failure 1 of 2, 1 case: COV-1 hit-is-covered",
+        "failure 2 of 2, 3 cases: COV-4 hit-is-covered",
+    ]
+
+
+def test_what_could_measure_nothing_is_named_beside_what_failed() -> None:
+    """In one line; where nothing failed it is told in full."""
+    silent = CheckResult(
+        check="load-is-exact", clause="COV-4", outcome=Outcome.UNTESTABLE, expected="a load ran"
+    )
+    text = describe_failure(failed("m[a]", silent, wrong("a miss")), None)
+    assert field(text, "untestable") == ["COV-4 load-is-exact"]
+    assert "a load ran" not in text
+    assert "a load ran" in describe_failure(failed("m[a]", silent), None)
+
+
+def test_a_failure_is_always_told_in_the_same_order() -> None:
+    """What ran, the clause, expected and got, axes, events, how to see it again, where it stands."""
+    record = failed("m[a]", wrong("a miss"), axes={"window": 8}, trace=LONG[:2])
+    names = [line.split()[0] for line in describe_failure(record, None).splitlines() if line[2] != " "]
+    assert names == ["connector", "COV-2", "check", "got", "axes", "trace", "reproduce", "matrix"]

@@ -204,7 +204,8 @@ checks by clause
   clause  pass  fail  n/a  untestable
   COV-2      1     3    0           0  A reported hit is one for which every needed chunk is ready, a multiple of hash_block, and within the request.
 
-failure 1 of 3: m[0]
+failure 1 of 1, 3 cases: COV-2 hit-is-covered
+  example: m[0]
   connector  vendor:x 2.0
   COV-2      A reported hit is one for which every needed chunk is ready, a multiple of hash_block, and within the request. (engine death)
   check      hit-is-covered
@@ -212,11 +213,8 @@ failure 1 of 3: m[0]
   got        hit of 3968 tokens
   detail     first missing: group swa, chunk 14
   axes       window=128, eagle=false
-  matrix     my/m.yaml:7
   reproduce  kvconform run my/m.yaml --connector vendor:x --connector-config size=4 --case 'm[0]'
-
-the other 2 by clause, check and cause
-  2 x  COV-2 hit-is-covered  hit of # tokens
+  matrix     my/m.yaml:7
 
 errors of the suite itself
   m[err]

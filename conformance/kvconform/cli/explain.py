@@ -8,7 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from kvconform.cli.command import Command, add_paths, count, positive_number, say
+from kvconform.cli.command import (
+    Command,
+    add_connector_options,
+    add_paths,
+    count,
+    positive_number,
+    say,
+)
+from kvconform.cli.explain_case import is_case, tell_case
+from kvconform.cli.settings import add_project, fill_in
 from kvconform.connector_config import written
 from kvconform.matrix import Matrix, find_matrices, load_matrices
 from kvconform.matrix.plan import Level, Plan
@@ -30,9 +39,19 @@ class ForeignRecordsError(KvconformError):
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "records", metavar="RECORDS", type=Path, help="a file that --records of a run has written"
+        "target",
+        metavar="RECORDS|CASE",
+        help="a file that --records of a run has written, or the whole id of a case, which is then run",
     )
     add_paths(parser)
+    parser.add_argument(
+        "--connector",
+        metavar="NAME",
+        default=None,
+        help="of a CASE: the connector to run it on (default: reference)",
+    )
+    add_connector_options(parser)
+    add_project(parser)
     parser.add_argument(
         "--probe",
         action="store_true",
@@ -48,7 +67,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Group the failures, and say for each group what its cases have in common."""
+    """Tell a case event by event, or of a run's failures what they have in common."""
+    if is_case(options.target):
+        fill_in(options)
+        return tell_case(options.target, options)
+    options.records = Path(options.target)
     if not options.records.is_file():
         raise ForeignRecordsError(f"{options.records}: there is no such file")
     journal = read_records(options.records)
@@ -123,9 +146,9 @@ def _prober(
 
 COMMAND = Command(
     name="explain",
-    summary="tell which axis values the failing cases of a run have in common, and no passing ones",
+    summary="tell what the failing cases of a run have in common, or one case event by event",
     add_options=_add_options,
     execute=execute,
     epilog="PATH are the matrices of that run, shipped ones and your own (default: all that are shipped). "
-    "Exit codes: 0 told, 2 usage or bad file.",
+    "Exit codes: 0 told, 2 usage or bad file; of a CASE those of kvconform run.",
 )

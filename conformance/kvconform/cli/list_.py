@@ -11,7 +11,7 @@ from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.ports import Capability
 from kvconform.registry import Listed, list_connectors, list_mutants, list_stores
 from kvconform.results.reproduce import matrix_argument
-from kvconform.results.summary import table
+from kvconform.results.tables import table
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

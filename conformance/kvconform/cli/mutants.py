@@ -13,7 +13,9 @@ from kvconform.matrix.gate import exemptions
 from kvconform.pages.kill_table import kill_page
 from kvconform.ports import ConnectorNotFoundError, KvconformError
 from kvconform.registry import MUTANT_PROVIDER, Listed, list_mutants
-from kvconform.results.summary import closing_line, summarize, table
+from kvconform.results.summary import closing_line, summarize
+from kvconform.results.tables import table
+from kvconform.results.terminal import show
 from kvconform.run import RunRequest
 from kvconform.run.inline import Player
 from kvconform.run.kills import Kill, Verdict, kill_of, run_all
@@ -79,7 +81,7 @@ def execute(options: argparse.Namespace) -> int:
     if isinstance(reference, Exception):
         raise reference
     if reference.exit_code:
-        say(summarize(reference.journal))
+        show(summarize(reference.journal))
         sys.stderr.write(
             "kvconform: the reference is not clean, so what its mutants fail proves nothing\n"
         )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvconform.cli.cases import with_cases
 from kvconform.cli.command import (
     Command,
     add_connector_options,
@@ -17,12 +18,12 @@ from kvconform.cli.command import (
     say,
 )
 from kvconform.cli.settings import EPILOG, add_project, fill_in
-from kvconform.matrix import Matrix, load_matrices
-from kvconform.matrix.plan import Level, Plan
+from kvconform.matrix import Matrix
 from kvconform.ports import KvconformError
 from kvconform.registry import STORE_PROVIDER
 from kvconform.results.junit import write_junit
 from kvconform.results.summary import IN_FULL, closing_line, summarize
+from kvconform.results.terminal import show
 from kvconform.run import RunRequest, RunResult, run
 from kvconform.run.progress import Progress
 from kvconform.suspects.groups import blame
@@ -103,7 +104,7 @@ def execute(options: argparse.Namespace) -> int:
     _settle_store(options)
     fill_in(options)
     _settle_resume(options)
-    matrices = _with_cases(load(options), options)
+    matrices = with_cases(load(options), options.case, options.templates)
     for path in (options.records, options.junitxml):
         _must_be_writable(path)
     progress = Progress(sys.stderr, quiet=options.quiet or options.verbose)
@@ -131,27 +132,9 @@ def execute(options: argparse.Namespace) -> int:
         say(closing_line(result.journal))
     else:
         in_full = len(result.journal.records) if options.verbose else IN_FULL
-        say(summarize(result.journal, in_full=in_full, blamed=_blamed(matrices, result)))
+        show(summarize(result.journal, in_full=in_full, blamed=_blamed(matrices, result)))
     _tell_lost(result)
     return result.exit_code
-
-
-def _with_cases(matrices: Sequence[Matrix], options: argparse.Namespace) -> list[Matrix]:
-    """A case that is asked for by its id may be one that its matrix does not select."""
-    wanted: dict[str, set[str]] = {}
-    for case in options.case:
-        name, _, row = case.partition("[")
-        wanted.setdefault(name, set()).add(row.removesuffix("]"))
-    return [_with_rows(matrix, wanted.get(matrix.name, set()), options) for matrix in matrices]
-
-
-def _with_rows(matrix: Matrix, rows: set[str], options: argparse.Namespace) -> Matrix:
-    own = {row.id for row in matrix.rows}
-    if rows <= own:
-        return matrix
-    plan = Plan(level=Level.FULL)
-    (every,) = load_matrices([matrix.path], templates=options.templates, plan=plan)
-    return every.only([at for at, row in enumerate(every.rows) if row.id in own | rows])
 
 
 def _blamed(matrices: Sequence[Matrix], result: RunResult) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from kvconform.contract.clauses import CLAUSES
 from kvconform.results.excerpt import excerpt
 from kvconform.results.journal import RunHeader
+from kvconform.results.picture import draw
 from kvconform.results.record import CaseRecord, CheckResult, Outcome
 from kvconform.results.reproduce import reproduction
 
@@ -32,25 +33,44 @@ def bad_checks(record: CaseRecord) -> list[CheckResult]:
 
 
 def describe_failure(record: CaseRecord, header: RunHeader | None, *, whole: bool = False) -> str:
-    """One failed case: clause, expected, got, where, trace and how to see it again.
+    """One failed case, always in this order: what was run, which clause, expected and got, where, how again.
 
-    Of a long trace the events around those that were wrong are shown, unless ``whole``.
+    Of a long trace the events around those that were wrong are shown, of several lookups that
+    failed the first is drawn, and where checks failed those that could measure nothing are but
+    named, unless ``whole``.
     """
     lines = [_field("connector", connector_title(header))]
-    for check in bad_checks(record):
+    bad = bad_checks(record)
+    failed = [check for check in bad if check.outcome is Outcome.FAIL]
+    told = bad if whole or not failed else failed
+    for check in told:
         lines += _check(check, whole=whole)
+    if len(told) < len(bad):
+        silent = ", ".join(f"{check.clause} {check.check}" for check in bad if check not in told)
+        lines.append(_field("untestable", silent))
     if record.reason:
         lines.append(_field("reason", record.reason))
+    lines += _pictures(record, whole=whole)
+    if record.axes:
+        lines.append(_field("axes", _axes(record.axes)))
     if record.trace:
         trace = excerpt(record.trace, broken_by(record.checks), whole=whole)
         lines.append(_field("trace", "\n".join(trace)))
     if record.stack:
         lines.append(_field("stack", _stack(record.stack, whole=whole)))
-    if record.axes:
-        lines.append(_field("axes", _axes(record.axes)))
-    lines.append(_field("matrix", record.source))
     lines.append(_field("reproduce", reproduction(record, header)))
+    lines.append(_field("matrix", record.source))
     return "\n".join(lines)
+
+
+def _pictures(record: CaseRecord, *, whole: bool) -> list[str]:
+    """The lookups that failed checks are about, drawn: of those with a wrong byte one first."""
+    scene = record.scene
+    if scene is None:
+        return []
+    failed = [picture for picture in scene.pictures if picture.checks]
+    shown = failed if whole else sorted(failed, key=lambda one: one.difference is None)[:1]
+    return [_field("picture", "\n".join(draw(scene, picture))) for picture in shown]
 
 
 def broken_by(checks: Sequence[CheckResult]) -> dict[int, str]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kvconform.contract.clauses import CLAUSES
-from kvconform.results.cause import cause, generalized
-from kvconform.results.failure import bad_checks, connector_title, describe_failure
+from kvconform.results.by_cause import by_cause
+from kvconform.results.failure import connector_title, describe_failure
 from kvconform.results.journal import Journal, RunHeader
 from kvconform.results.record import CaseRecord, Outcome
-
-"""How a listing names a matrix, too."""
+from kvconform.results.tables import table
 
 IN_FULL = 5
-"""So many failures are shown in full; the others are counted by cause."""
+"""So many kinds of failures are shown, each with a case in full; the others are counted by cause."""
 
 _WORDS = {
     Outcome.PASS: "passed",
@@ -36,8 +34,8 @@ def summarize(
 ) -> str:
     """The whole summary, without a newline at its end; the closing line stands alone.
 
-    ``in_full`` failures are shown in full; if that is enough for every case of the run, so are
-    their traces.  ``blamed`` are groups of failures, each with what its cases have in common.
+    Failures are told by clause, check and cause, ``in_full`` of these with a case in full; if that
+    is enough for every case of the run, each of them is, with its whole trace.  ``blamed`` are groups of failures, each with what its cases have in common.
     """
     records = list(journal.records.values())
     parts = [
@@ -123,48 +121,27 @@ def _clause_table(records: Sequence[CaseRecord]) -> str:
     return "checks by clause\n" + table(rows)
 
 
-def table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> str:
-    """Columns of equal width: the first and the last to the left, figures to the right."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    last = len(widths) - 1
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if at in {0, last} or not _is_figure(rows, at) else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((indent + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
-
-
-def _is_figure(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return all(re.fullmatch(r"\d+|\d+/\d+|-", row[column]) for row in rows[1:])
-
-
 def _failures(journal: Journal, records: Sequence[CaseRecord], in_full: int) -> Iterator[str]:
     elsewhere = {Outcome.ERROR, Outcome.UNEXPECTED_PASS}
     bad = [
         record for record in records if record.outcome.is_bad and record.outcome not in elsewhere
     ]
-    whole = in_full >= len(records)
-    for number, record in enumerate(bad[:in_full], start=1):
-        head = f"failure {number} of {len(bad)}: {record.case}"
-        yield f"{head}\n{describe_failure(record, journal.header, whole=whole)}"
-    rest = bad[in_full:]
+    if in_full >= len(records):
+        for number, record in enumerate(bad, start=1):
+            head = f"failure {number} of {len(bad)}: {record.case}"
+            yield f"{head}\n{describe_failure(record, journal.header, whole=True)}"
+        return
+    groups = by_cause(bad)
+    for number, group in enumerate(groups[:in_full], start=1):
+        count = len(group.records)
+        head = f"failure {number} of {len(groups)}, {count} case{'s' * (count > 1)}: {group.name}"
+        example = f"example: {group.example.case}" if count > 1 else group.example.case
+        yield f"{head}\n  {example}\n{describe_failure(group.example, journal.header)}"
+    rest = groups[in_full:]
     if rest:
-        causes = Counter(_key(record) for record in rest)
-        rows = [
-            (f"{count} x", f"{clause} {check}", text)
-            for (clause, check, text), count in causes.most_common()
-        ]
-        yield f"the other {len(rest)} by clause, check and cause\n" + table(rows)
-
-
-def _key(record: CaseRecord) -> tuple[str, str, str]:
-    checks = bad_checks(record)
-    if not checks:
-        return "", record.outcome.value, generalized(record.reason) or "no check says why"
-    return checks[0].clause, checks[0].check, cause(checks[0])
+        rows = [(f"{len(group.records)} x", group.name, group.cause) for group in rest]
+        cases = sum(len(group.records) for group in rest)
+        yield f"the other {cases} case{'s' * (cases > 1)} by clause, check and cause\n" + table(rows)
 
 
 def _unexpected(records: Sequence[CaseRecord]) -> str:

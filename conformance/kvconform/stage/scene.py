@@ -137,7 +137,7 @@ class Scenery:
         after = self._until_next(events, at)
         loaded = [
             block
-            for event in after
+            for event in _until_wrong(after)
             if isinstance(event, Copied) and event.direction is Direction.LOAD and event.rank == 0
             for block, request in zip(event.blocks, event.requests, strict=True)
             if request == answer.request
@@ -218,6 +218,12 @@ class Scenery:
 def _kind(event: Event) -> str:
     name = type(event).__name__.lower()
     return f"{event.direction} {name}" if isinstance(event, Copied | CopyFailed) else name
+
+
+def _until_wrong(events: Sequence[Event]) -> Sequence[Event]:
+    """What happened before bytes were found to be wrong: a copy that comes later was too late."""
+    wrong = (at for at, event in enumerate(events) if getattr(event, "difference", None) is not None)
+    return events[: next(wrong, len(events))]
 
 
 def _first_difference(events: Iterable[Event]) -> Spot | None:
