@@ -77,13 +77,22 @@ def record_of(
     if report.passed and not trace_all:
         return record
     if made is not None:
-        scene = made.scene(every_answer=trace_all)
-        record = replace(record, trace=tuple(made.trace), scene=scene)
+        record = _with_scene(record, made, every_answer=trace_all)
     if report.passed:
         return record
     if made is not None and is_case_failure(call):
         return replace(record, outcome=made.outcome)
-    return replace(record, outcome=Outcome.ERROR, reason=_error_text(call, report))
+    reason = "\n".join(filter(None, [_error_text(call, report), record.reason]))
+    return replace(record, outcome=Outcome.ERROR, reason=reason)
+
+
+def _with_scene(record: CaseRecord, made: Any, *, every_answer: bool) -> CaseRecord:
+    """The record with the events and what there is to draw; a verdict is never lost for a drawing."""
+    record = replace(record, trace=tuple(made.trace))
+    try:
+        return replace(record, scene=made.scene(every_answer=every_answer))
+    except Exception as error:  # noqa: BLE001 - told with the verdict, whatever it is
+        return replace(record, reason=f"(no picture: {type(error).__name__}: {error})")
 
 
 def _error_text(call: pytest.CallInfo[None], report: pytest.TestReport) -> str:

@@ -42,6 +42,15 @@ def test_options_may_stand_before_or_after_the_folder(rendered: Project, place: 
     assert "2 passed, 5 deselected" in done.out
 
 
+def test_a_verdict_is_not_lost_for_want_of_a_picture(project: Project) -> None:
+    """It is recorded as it is, with why there is none."""
+    project.matrix("m", "undrawable", "pass")
+    project.command("render", "m.yaml", "-o", "out", "--templates", TEMPLATES)
+    done = pytest_in(project, "out", *OURS)
+    assert "kvconform: 1 passed, 1 failed, 0 n/a, 0 untestable, 0 errors\n" in done.out
+    assert "(no picture: RuntimeError: no scene)" in done.out
+
+
 def test_a_failure_shows_the_stages_text_and_the_template_line(rendered: Project) -> None:
     """No line of the suite's own code stands between the user and the failure."""
     done = pytest_in(rendered, "out", *OURS, "-k", "fail")

@@ -47,6 +47,11 @@ class Stage:
         if self.said == "setup_error":
             raise RuntimeError("the stage is broken")
 
+    def scene(self, *, every_answer=False):  # noqa: ARG002
+        """Nothing to draw."""
+        if self.said == "undrawable":
+            raise RuntimeError("no scene")
+
     def act(self):
         """End, hang, crash or go on."""
         act = self.said
@@ -76,7 +81,12 @@ class Stage:
         """Judge."""
         self.concluded = True
         act = self.said
-        outcome = {"fail": Outcome.FAIL, "untestable": Outcome.UNTESTABLE}.get(act, Outcome.PASS)
+        outcomes = {
+            "fail": Outcome.FAIL,
+            "undrawable": Outcome.FAIL,
+            "untestable": Outcome.UNTESTABLE,
+        }
+        outcome = outcomes.get(act, Outcome.PASS)
         self.results = (
             CheckResult(
                 check="no-exception",
