@@ -23,6 +23,11 @@ class Holds:
         self._held: set[_Part] = set()
         self._last_first = False
 
+    @property
+    def any(self) -> bool:
+        """Whether some part is held."""
+        return bool(self._held)
+
     def hold(self, what: Any) -> _Problem | None:
         """Hold more; a problem if all of it is held already."""
         parts = self._parts(what)

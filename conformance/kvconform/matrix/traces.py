@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kvconform.matrix.problems import shown, suggest
@@ -39,7 +41,7 @@ def check_trace(
         if shape is None:
             continue  # the schema has told what is wrong
         variants += 1
-        walk = _Walk(shape)
+        walk = TraceWalk(shape)
         walk.through(substitute(trace, values))
         for path, message, hint in walk.wrong:
             if (path, message) not in told:
@@ -53,11 +55,23 @@ def check_trace(
             report.add(path, *found[-1])
 
 
+def is_valid_trace(
+    events: Sequence[Any], layout: Mapping[str, Any], engine: Mapping[str, Any]
+) -> bool:
+    """Whether a trace without axes, which obeys its schema, would be told nothing."""
+    shape = TraceShape.of(numbers_of(layout, engine))
+    if shape is None:
+        return False
+    walk = TraceWalk(shape)
+    walk.through({"events": list(events)})
+    return not walk.wrong and not walk.idle
+
+
 _Problem = tuple[Path, str, str]
 """Path, message and hint."""
 
 
-class _Walk:
+class TraceWalk:
     """Follows one trace; what the schema refuses is passed over."""
 
     def __init__(self, shape: TraceShape) -> None:
@@ -81,13 +95,35 @@ class _Walk:
         events, hits = trace["events"], trace.get("hits")
         hits = hits if isinstance(hits, dict) else {}
         for at, event in enumerate(events if isinstance(events, list) else ()):
-            path: Path = ("given", "events", at)
-            if isinstance(event, str):
-                self._word(path, event, hits)
-            for kind, what in event.items() if isinstance(event, dict) else ():
-                self._event((*path, kind), kind, what)
+            self.take(at, event, hits)
         for name, least in hits.items():
             self._must_hit(("given", "hits", name), name, least)
+
+    def take(self, at: int, event: Any, hits: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Event number ``at`` comes; ``hits`` are what the trace says of who must hit."""
+        path: Path = ("given", "events", at)
+        if isinstance(event, str):
+            self._word(path, event, hits)
+        for kind, what in event.items() if isinstance(event, dict) else ():
+            self._event((*path, kind), kind, what)
+
+    def would_take(self, at: int, event: Any) -> bool:
+        """Whether an event that comes next can come about and changes something; if so, take it."""
+        trial = deepcopy(self)
+        trial.take(at, event)
+        right = not trial.wrong and not trial.idle
+        if right:
+            self.__dict__.update(trial.__dict__)
+        return right
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything is held back."""
+        return self._holds.any
+
+    def is_over(self, name: str) -> bool:
+        """Whether a request has ended for certain."""
+        return name in self._over
 
     def _word(self, path: Path, word: str, hits: Mapping[str, Any]) -> None:
         if word == "settle":
