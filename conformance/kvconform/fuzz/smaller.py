@@ -13,12 +13,17 @@ from kvconform.ports import LayoutError
 
 _OF_LAYOUT = (("world",), ("blocks_per_chunk",), ("prompt_only",), ("num_blocks",))
 _OF_GROUP = (("eagle",), ("extra_retained",))
-_OF_EVENT = (
-    *(("output_tokens",), ("salt",), ("shared",), ("like", "shared"), ("accepted",)),
-    *(("index",), ("group", "index"), ("how",), ("rank",), ("nth",), ("times",)),
-    *(("ranks",), ("direction",)),
-)
-"""What an event can do without, keys that go together; what it cannot is no valid example."""
+_OF_FAILURE = (("index",), ("group", "index"), ("how",), ("rank",), ("nth",), ("times",))
+_OF_PART = (("ranks",), ("direction",))
+_OF_EVENT = {
+    "submit": (("output_tokens",), ("salt",), ("shared",), ("like", "shared"), ("accepted",)),
+    "sharers": (("output_tokens",),),
+    "fail_load": _OF_FAILURE,
+    "fail_store": _OF_FAILURE,
+    "hold": _OF_PART,
+    "release": _OF_PART,
+}
+"""What an event of a kind can do without, keys that go together."""
 
 
 def smaller(example: Example) -> Iterator[Example]:
@@ -41,7 +46,7 @@ def _with_less(example: Example) -> Iterator[Example]:
         yield replace(example, events=[*example.events[:at], *example.events[at + 1 :]])
     for at, event in enumerate(example.events):
         for kind, what in event.items() if isinstance(event, dict) else ():
-            for less in _without(what, _OF_EVENT) if isinstance(what, dict) else ():
+            for less in _without(what, _OF_EVENT.get(kind, ())) if isinstance(what, dict) else ():
                 events = [*example.events[:at], {kind: less}, *example.events[at + 1 :]]
                 yield replace(example, events=events)
     for engine in _without(example.engine, [(key,) for key in example.engine]):
