@@ -29,6 +29,8 @@ class Case:
     given: Mapping[str, object]
     axes: Mapping[str, object] = field(default_factory=dict)
     pinned: Mapping[str, object] = field(default_factory=dict)
+    event_lines: tuple[int, ...] = ()
+    """Lines of the matrix at which the events of a trace stand, if they do."""
 
     @property
     def fingerprint(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import tomllib
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from docs_pages import CONNECTOR, PAGES, ROOT, blocks, commands, first_column, o
 from kvconform.cli import COMMANDS
 from kvconform.contract.clauses import CHECKS, CLAUSES
 from kvconform.engine.calls import required_methods
+from kvconform.matrix.axes import read_space
+from kvconform.matrix.document import read_document
+from kvconform.matrix.load import matrix_schema
+from kvconform.matrix.report import Report
 from kvconform.plugin_options import DEVICES
-from kvconform.ports import Capability, SchedulerSide, WorkerSide
+from kvconform.ports import Capability, Group, Layout, Request, SchedulerSide, WorkerSide
 from kvconform.registry import GROUP
 from kvconform.run.request import CASE_SECONDS
 
@@ -88,10 +93,9 @@ def test_clauses_exist(page: Path) -> None:
 
 
 def test_readme_lists_the_commands() -> None:
-    """The README has a row for every command that a user needs, and for no other."""
+    """The README has a row for every command, and for no other."""
     listed = {cell.split()[1] for cell in first_column(ROOT / "README.md", "command")}
-    assert listed <= set(COMMANDS)
-    assert {"run", "render", "list", "check", "mutants"} <= listed
+    assert listed == set(COMMANDS)
 
 
 def test_exit_codes_are_those_of_the_command() -> None:
@@ -152,3 +156,64 @@ def test_entry_point_block_is_valid() -> None:
     """The TOML block registers a provider in the group that the registry reads."""
     (block,) = (block for block in blocks(CONNECTOR) if block.language == "toml")
     assert list(tomllib.loads(block.text)["project"]["entry-points"]) == [GROUP]
+
+
+def _attributes(kind: type) -> set[str]:
+    """Public fields, properties and methods of a class."""
+    named = set(getattr(kind, "__dataclass_fields__", ())) | set(vars(kind))
+    return {name for name in named if not name.startswith("_")}
+
+
+def _named_in_first_column(page: Path, heading: str) -> list[str]:
+    """Names in backticks in the first cells of a table, without the arguments of methods."""
+    cells = "`" + "` `".join(first_column(page, heading)) + "`"
+    return re.findall(r"`(\w+)(?:\(\w+\))?`", cells)
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"), [("of `layout`", Layout), ("of a group", Group), ("of `request`", Request)]
+)
+def test_every_attribute_that_a_connector_is_handed_is_explained(heading: str, kind: type) -> None:
+    """The tables name each attribute of the port's classes once, and no other."""
+    assert sorted(_named_in_first_column(CONNECTOR, heading)) == sorted(_attributes(kind))
+
+
+@pytest.mark.parametrize(("heading", "name"), [("key of `layout`", "layout"), ("key of a group", "group")])
+def test_every_key_of_a_layout_is_explained(heading: str, name: str) -> None:
+    """The tables have the keys of the schema, and mark those that are needed."""
+    schema = matrix_schema()["$defs"][name]
+    page = ROOT / "docs" / "scenario.md"
+    assert sorted(first_column(page, heading)) == sorted(schema["properties"])
+    lines = page.read_text("utf-8").splitlines()
+    rows = lines[next(at for at, line in enumerate(lines) if line.startswith(f"| {heading} |")) :]
+    needed = {row.split("`")[1] for row in rows[: rows.index("")] if "| needed" in row}
+    assert needed == set(schema["required"])
+
+
+def test_defaults_of_a_layout_are_those_of_the_code() -> None:
+    """What stands in brackets behind a key's meaning is its default."""
+    page = (ROOT / "docs" / "scenario.md").read_text("utf-8")
+    for kind in (Layout, Group):
+        for field in fields(kind):
+            said = re.search(rf"^\| `{field.name}` \|.*\((\d+)\)", page, re.MULTILINE)
+            assert said is None or int(said[1]) == field.default, field.name
+
+
+@pytest.mark.parametrize(
+    ("values", "ids"),
+    [
+        ("[16, true, copies]", ["one.16", "one.on", "one.copies"]),
+        ("[{label: c2.c7, value: [2, 7]}]", ["one.c2.c7"]),
+        ("[-8, Big], labels: {-8: minus, Big: big}", ["one.minus", "one.big"]),
+    ],
+)
+def test_values_of_an_axis_stand_in_ids_as_the_page_says(
+    values: str, ids: list[str], tmp_path: Path
+) -> None:
+    """The values that the table of the page shows."""
+    path = tmp_path / "m.yaml"
+    path.write_text(f"axes:\n  - {{name: one, id: one, values: {values}}}\n")
+    document = read_document(path, "m.yaml")
+    space = read_space(document.plain(), Report(document))
+    assert space is not None
+    assert [space.axes[0].token(at) for at in range(len(ids))] == ids

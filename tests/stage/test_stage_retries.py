@@ -30,3 +30,25 @@ def test_who_tries_again_at_once_passes(matrix):
     """A retry may find that the first blocks have left the window; it counts all the same."""
     ends = {case.id: play(case, Retrying).outcome for case in cases_of(matrix)}
     assert {case for case, outcome in ends.items() if outcome is not Outcome.PASS} == set()
+
+
+class _StoresAgainAfterReset(ReferenceScheduler):
+    """After a reset, requests that run on offer what they still hold once more."""
+
+    def reset_cache(self) -> None:
+        super().reset_cache()
+        self._cursors.clear()
+
+
+class AgainAfterReset(Patched):
+    """The reference, but for that."""
+
+    scheduler_kind = _StoresAgainAfterReset
+
+
+def test_who_stores_again_after_a_reset_what_is_left_of_a_window_passes():
+    """Of the window's chunk only the last block is left; nobody has to store that chunk once more."""
+    cases = [case for case in cases_of("resets/reset_store_in_flight") if case.layout.blocks_per_chunk > 1]
+    ends = {case.id: play(case, AgainAfterReset).outcome for case in cases}
+    assert ends
+    assert {case for case, outcome in ends.items() if outcome is not Outcome.PASS} == set()

@@ -107,6 +107,8 @@ class CopyFailed(Event):
     contents: tuple[int, ...]
     requests: tuple[str, ...]
     how: str
+    fault: int
+    """Which of the case's faults it was, in the order in which they were said."""
 
     def __str__(self) -> str:
         listed = ", ".join(f"({group}, {index})" for group, index in (self.blocks[at] for at in self.lost[:12]))

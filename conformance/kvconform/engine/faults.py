@@ -71,6 +71,8 @@ class CopyDue:
 @dataclass(slots=True)
 class _Armed:
     fault: CopyFault
+    number: int
+    """Faults that were armed before it."""
     seen: dict[int, int] = field(default_factory=dict)
     """Jobs that the fault is about, so far, by rank."""
 
@@ -95,14 +97,14 @@ class CopyFaults:
 
     def arm(self, fault: CopyFault) -> None:
         """From now on these copies fail."""
-        self._armed.append(_Armed(fault))
+        self._armed.append(_Armed(fault, len(self._armed)))
 
     def fail(self, copy: CopyDue) -> bool:
         """Have the copy fail, if it is one that is to; False leaves it alone."""
         for armed in self._armed:
             meant = self._meant(armed.fault, copy)
             if meant and armed.strikes(copy.memory.rank):
-                self._fail(armed.fault.how, copy, meant)
+                self._fail(armed, copy, meant)
                 return True
         return False
 
@@ -121,8 +123,8 @@ class CopyFaults:
             and (place.request == fault.request if load else self._owns(fault.request, rank, place))
         ]
 
-    def _fail(self, how: How, copy: CopyDue, meant: Sequence[int]) -> None:
-        job, memory, places = copy.job, copy.memory, copy.places
+    def _fail(self, armed: _Armed, copy: CopyDue, meant: Sequence[int]) -> None:
+        how, job, memory, places = armed.fault.how, copy.job, copy.memory, copy.places
         lost = list(range(len(places)))
         if how is How.PART:
             # Where no block is named, the copy ends short: what comes last was not moved.
@@ -142,6 +144,7 @@ class CopyFaults:
                 contents=tuple(place.content for place in places),
                 requests=tuple(place.request for place in places),
                 how=how,
+                fault=armed.number,
             )
         )
         if how is How.NOTHING:

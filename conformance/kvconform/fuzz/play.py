@@ -13,6 +13,7 @@ from kvconform.matrix import load_scenario
 from kvconform.ports import Capability, ConnectorFactory
 from kvconform.results.record import CheckResult, Outcome
 from kvconform.stage import CaseFailedError, NotApplicableError, Stage
+from kvconform.stage.trace_events import ARISES_WITH
 
 _FIRST = ("never-shared", "draft-tail-dropped", "bytes-after-load", "hit-is-covered")
 """Checks that name what is found, where several fail: the others follow from these."""
@@ -127,7 +128,11 @@ def claims_of(target: Target) -> frozenset[Capability]:
 
 
 def _bad(results: Sequence[CheckResult]) -> Sequence[CheckResult]:
-    """The failed checks, what names the finding first; what measured nothing only if none failed."""
+    """The failed checks, what names the finding first; what measured nothing only if none failed.
+
+    A failure or a hold that was drawn may strike nothing: that is no fault of the connector.
+    """
     order = [*_FIRST, *CHECKS]
     bad = sorted((r for r in results if r.outcome.is_bad), key=lambda r: order.index(r.check))
-    return [result for result in bad if result.outcome is Outcome.FAIL] or bad
+    failed = [result for result in bad if result.outcome is Outcome.FAIL]
+    return failed or [result for result in bad if result.check not in ARISES_WITH]

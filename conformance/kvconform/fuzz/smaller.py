@@ -7,22 +7,48 @@ from dataclasses import replace
 from typing import Any
 
 from kvconform.fuzz.example import Example
+from kvconform.matrix.model import build_layout
+from kvconform.matrix.traces import is_valid_trace
+from kvconform.ports import LayoutError
 
 _OF_LAYOUT = (("world",), ("blocks_per_chunk",), ("prompt_only",), ("num_blocks",))
 _OF_GROUP = (("eagle",), ("extra_retained",))
-_OF_SUBMIT = (("output_tokens",), ("salt",), ("shared",), ("like", "shared"))
+_OF_FAILURE = (("index",), ("group", "index"), ("how",), ("rank",), ("nth",), ("times",))
+_OF_PART = (("ranks",), ("direction",))
+_OF_EVENT = {
+    "submit": (("output_tokens",), ("salt",), ("shared",), ("like", "shared"), ("accepted",)),
+    "sharers": (("output_tokens",),),
+    "fail_load": _OF_FAILURE,
+    "fail_store": _OF_FAILURE,
+    "hold": _OF_PART,
+    "release": _OF_PART,
+}
+"""What an event of a kind can do without, keys that go together."""
 
 
 def smaller(example: Example) -> Iterator[Example]:
     """The example with one thing left out, in each way that leaves it valid; the last event first."""
+    return (one for one in _with_less(example) if one.events and _is_valid(one))
+
+
+def _is_valid(example: Example) -> bool:
+    if not any(_submit_of(event) for event in example.events):
+        return False
+    try:
+        build_layout(example.layout, example.engine)
+    except LayoutError:
+        return False
+    return is_valid_trace(example.events, example.layout, example.engine)
+
+
+def _with_less(example: Example) -> Iterator[Example]:
     for at in reversed(range(len(example.events))):
-        events = [*example.events[:at], *example.events[at + 1 :]]
-        if events and _names_known(events):
-            yield replace(example, events=events)
+        yield replace(example, events=[*example.events[:at], *example.events[at + 1 :]])
     for at, event in enumerate(example.events):
-        for what in _without(_submit_of(event), _OF_SUBMIT):
-            events = [*example.events[:at], {"submit": what}, *example.events[at + 1 :]]
-            yield replace(example, events=events)
+        for kind, what in event.items() if isinstance(event, dict) else ():
+            for less in _without(what, _OF_EVENT.get(kind, ())) if isinstance(what, dict) else ():
+                events = [*example.events[:at], {kind: less}, *example.events[at + 1 :]]
+                yield replace(example, events=events)
     for engine in _without(example.engine, [(key,) for key in example.engine]):
         yield replace(example, engine=engine)
     for layout in _without(example.layout, _OF_LAYOUT):
@@ -32,10 +58,11 @@ def smaller(example: Example) -> Iterator[Example]:
 
 def _fewer_groups(example: Example) -> Iterator[Example]:
     groups = example.layout["groups"]
-    dropped = {e["drop"]["group"] for e in example.events if isinstance(e, dict) and "drop" in e}
+    named = {what.get("group") for e in example.events if isinstance(e, dict)
+             for what in e.values() if isinstance(what, dict)}
     for at, group in enumerate(groups):
         before, after = groups[:at], groups[at + 1 :]
-        if len(groups) > 1 and group["name"] not in dropped:
+        if len(groups) > 1 and group["name"] not in named:
             yield replace(example, layout={**example.layout, "groups": [*before, *after]})
         for plain in _without(group, _OF_GROUP):
             yield replace(example, layout={**example.layout, "groups": [*before, plain, *after]})
@@ -52,18 +79,3 @@ def _without(
 
 def _submit_of(event: Any) -> Mapping[str, Any]:
     return event.get("submit", {}) if isinstance(event, dict) else {}
-
-
-def _names_known(events: list[Any]) -> bool:
-    """Whether every event names requests that came before it."""
-    known: set[str] = set()
-    for event in events:
-        submit = _submit_of(event)
-        named = {submit["like"]} if "like" in submit else set()
-        if isinstance(event, dict):
-            named |= {event["run"]} if "run" in event else set()
-            named |= {event["drop"]["of"]} if "drop" in event else set()
-        if not named <= known:
-            return False
-        known |= {submit["request"]} if submit else set()
-    return bool(known)

@@ -239,7 +239,7 @@ class _Loading:
         groups = [group["name"] for group in layout["groups"]]
         if scenario is not None:
             meaning.check_values(Rules(scenario.schema), given, ("given",), under_check, report)
-        meaning.check_given(given, groups, under_check, report, world=layout.get("world", 1))
+        meaning.check_given(given, layout, engine, under_check, report)
         ids = dict(zip(points, under_check.ids, strict=True))
         decided_rows = [
             meaning.Rows(space=space, points=some, ids=[ids[point] for point in some])
@@ -309,6 +309,7 @@ class _Loading:
             file=self.document.file,
             axes=tuple(axis.name for axis in space.axes),
             document=document,
+            event_lines=self._event_lines(data["given"].get("events")),
         )
         return Matrix(
             header=header,
@@ -319,6 +320,11 @@ class _Loading:
             smoke="level" in data,
             partial=not self.plan.is_own,
         )
+
+    def _event_lines(self, events: Any) -> tuple[int, ...]:
+        """Where the events of a trace stand, if the matrix lists them one by one."""
+        count = len(events) if isinstance(events, list) else 0
+        return tuple(self.document.at(("given", "events", at))[0] for at in range(count))
 
 
 def _texts(value: Any) -> list[tuple[int, str]]:

@@ -87,6 +87,10 @@ def check_layouts(layout: Any, engine: Any, rows: Rows, report: Report) -> None:
     groups_path: Path = ("layout", "groups")
     right = True
     for at, group in enumerate(layout["groups"]):
+        if {"layers", "layers_by_rank"} <= set(group):
+            right = False
+            message = "layers_by_rank says how many layers there are"
+            report.add((*groups_path, at, "layers"), message, "leave layers out", key=True)
         errors = _layout_errors(
             lambda values, group=group: build_group(substitute(group, values)),  # type: ignore[misc]
             rows,
@@ -133,11 +137,16 @@ def _layout_errors(
 
 
 def check_given(
-    given: Mapping[str, Any], groups: Sequence[str], rows: Rows, report: Report, *, world: Any = 1
+    given: Mapping[str, Any],
+    layout: Mapping[str, Any],
+    engine: Mapping[str, Any],
+    rows: Rows,
+    report: Report,
 ) -> None:
-    """What a schema cannot see: positions inside the prompt, names of groups, ranks of ``world``."""
+    """What a schema cannot see: positions inside the prompt, names of groups, events of traces."""
     _check_prompt(given, rows, report)
-    check_trace(given, groups, rows, report, world=world)
+    check_trace(given, layout, engine, rows, report)
+    groups = [group["name"] for group in layout["groups"]]
     for path, value in _chunks(given.get("chunks"), ("given", "chunks")):
         for values, hint in rows.variants(value):
             for inner, name in _group_names(substitute(value, values), path):

@@ -104,6 +104,8 @@ class Header:
     file: str
     axes: tuple[str, ...]
     document: Mapping[str, Any]
+    event_lines: tuple[int, ...] = ()
+    """Lines of the events of a trace."""
     pins: tuple[Pin, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -131,12 +133,14 @@ class Header:
             "file": self.file,
             "axes": list(self.axes),
             "document": self.document,
+            **({"event_lines": list(self.event_lines)} if self.event_lines else {}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Header:
         """The header of `to_json`; raises KeyError or TypeError if it is none."""
         rest = {key: tuple(data[key]) for key in ("clauses", "requires", "axes")}
+        rest["event_lines"] = tuple(data.get("event_lines", ()))
         return cls(**{**data, **rest})
 
 
@@ -259,6 +263,7 @@ def build_case(header: Header | Matrix | Mapping[str, Any], row: Row) -> Case:
         given=substitute(document["given"], row.values),
         axes=dict(row.values),
         pinned={} if pin is None else substitute(dict(pin.expected), row.values),
+        event_lines=header.event_lines,
     )
 
 

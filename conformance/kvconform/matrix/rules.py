@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -208,13 +208,15 @@ class Rules:
         if kind is None or len(fitting) != 1:
             yield self._mismatch(path, error.schema, value)
             return
+        alone = self._words({"anyOf": branches})
         for inner in error.context or ():
             if inner.schema_path[0] == fitting[0]:
-                yield from self._explain(inner, base)
+                for fault in self._explain(inner, base):
+                    yield _standing_alone(fault, alone)
 
     def _mismatch(self, path: Path, schema: Any, value: Any) -> Fault:
-        hint = ""
-        if isinstance(value, str):
+        hint = self._whole_form(schema, value)
+        if isinstance(value, str) and not hint:
             found = nearest(value, self._words(schema))
             hint = f"did you mean {found[0]!r}?" if found else ""
         return Fault(
@@ -222,6 +224,22 @@ class Rules:
             message=f"{label(path)}: expected {self.expected(schema)}, got {describe(value)}",
             hint=hint,
         )
+
+    def _whole_form(self, schema: Any, value: Any) -> str:
+        """What to write where a value stands alone and is a part of the mapping that is expected."""
+        schema = self._resolved(schema)
+        branches = schema.get("anyOf", [schema]) if isinstance(schema, dict) else []
+        for branch in map(self._resolved, branches):
+            if not isinstance(branch, dict) or branch.get("type") != "object" or "errorMessage" in branch:
+                continue
+            known, needed = branch.get("properties", {}), branch.get("required", [])
+            if isinstance(value, str) and value in known and not needed:
+                return f"write {value} with what it is about: {value}: ..."
+            if len(needed) == 1 and isinstance(value, str | int):
+                part = Part(path=(), value=value, schema=known.get(needed[0], False))
+                if not self.faults_of(part):
+                    return f"write {{{needed[0]}: {_bare(value)}}}"
+        return ""
 
     def _words(self, schema: Any) -> list[str]:
         schema = self._resolved(schema)
@@ -249,6 +267,14 @@ class Rules:
         kinds = schema.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
         return " or ".join(_kind(kind, schema) for kind in kinds) or "something else"
+
+
+def _standing_alone(fault: Fault, words: list[str]) -> Fault:
+    """A fault about a key that is known as a word without anything behind it says so."""
+    if fault.key and fault.path[-1] in words:
+        message = f"{fault.path[-1]} takes nothing"
+        return replace(fault, message=message, hint=f"write the word alone: - {fault.path[-1]}")
+    return fault
 
 
 def resolve_pointer(root: Schema, reference: str) -> Any:

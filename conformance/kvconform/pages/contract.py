@@ -81,6 +81,7 @@ def _clause(clause: Clause, matrices: Sequence[Matrix], mutants: Sequence[Listed
         f"- Why: {clause.reason}",
         f"- Source: {_source(clause.source)}",
         *(_check(check) for check in checks),
+        *([f"- Not seen: {clause.unseen}"] if clause.unseen else []),
         f"- Matrices: {codes(sorted(about), 'none')}",
         f"- Mutants: {codes(sorted(against), 'none')}",
         "",

@@ -74,10 +74,12 @@ class Beside:
             residence.reset(event)
         residence.take(event)
 
-    def drop(self, spec: RequestSpec, group: int, chunks: Iterable[int]) -> None:
-        """Chunks of a request's prefix were taken away."""
+    def drop(
+        self, spec: RequestSpec, group: int, chunks: Iterable[int], *, at_rest: bool
+    ) -> None:
+        """Chunks of a request's prefix are about to be taken away, perhaps while nothing is going on."""
         if self.residence is not None:
-            self.residence.drop(spec, group, chunks)
+            self.residence.drop(spec, group, chunks, at_rest=at_rest)
 
     def conclude(self, events: Sequence[Event]) -> None:
         """The trace is over."""

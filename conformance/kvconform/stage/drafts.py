@@ -73,7 +73,7 @@ def _all_is_stored(
     wanted = {
         chunk
         for chunk in oracle.reachable_chunks(most, prompt_tokens=min(most, len(spec.prompt)))
-        if not _had_left(oracle, chunk, steps)
+        if not had_left(oracle, chunk, steps)
     }
     if not wanted:
         return
@@ -91,7 +91,7 @@ def _all_is_stored(
         )
 
 
-def _had_left(oracle: Oracle, chunk: Chunk, steps: Sequence[Confirmed]) -> bool:
+def had_left(oracle: Oracle, chunk: Chunk, steps: Sequence[Confirmed]) -> bool:
     """Whether the chunk had wholly left its window when its last token was confirmed."""
     last = oracle.tokens_of(chunk)[-1]
     kept_at = next((step.kept_at for step in steps if step.tokens > last), 0)

@@ -11,6 +11,7 @@ from kvconform.engine.events import (
     Admitted,
     Answered,
     Computed,
+    Confirmed,
     Copied,
     CopyFailed,
     Ended,
@@ -21,6 +22,7 @@ from kvconform.engine.events import (
 )
 from kvconform.engine.pattern import Lane, prefix_of
 from kvconform.ports import Capability, ChunkState, Direction, GroupKind, Layout, RequestSpec
+from kvconform.stage.drafts import had_left
 from kvconform.stage.judge import Judge, say
 from kvconform.stage.stored import StoredChunks
 
@@ -123,6 +125,8 @@ class _Period:
     """The last answer to each."""
     computed: dict[str, list[int]] = field(default_factory=dict)
     """Tokens of each after each of its steps."""
+    confirmed: dict[str, list[Confirmed]] = field(default_factory=dict)
+    """What was known of each when a step of it was decided, where there are drafts."""
     ended: set[str] = field(default_factory=set)
     restarted: bool = False
     overtaken: bool = False
@@ -167,6 +171,8 @@ class Residence:
             period.answers[event.request] = event
         elif isinstance(event, Computed):
             period.computed.setdefault(event.request, []).append(event.end)
+        elif isinstance(event, Confirmed):
+            period.confirmed.setdefault(event.request, []).append(event)
         elif isinstance(event, Ended):
             spec = self.requests[event.request]
             if event.num_tokens == len(spec.prompt) + len(spec.output):
@@ -200,8 +206,14 @@ class Residence:
         if going is not None and not event.at_rest:
             self._period = _Period(going.step, requests=going.requests, overtaken=True)
 
-    def drop(self, spec: RequestSpec, group: int, chunks: Iterable[int]) -> None:
-        """Chunks of a request's prefix were taken away."""
+    def drop(
+        self, spec: RequestSpec, group: int, chunks: Iterable[int], *, at_rest: bool
+    ) -> None:
+        """Chunks of a request's prefix are taken away; what came to rest before is judged with them."""
+        if at_rest:
+            self.ends()
+        elif self._period is not None:
+            self._period.restarted = True
         self._dropped |= {contents_of(self.judge.oracle, spec, (group, chunk)) for chunk in chunks}
 
     def ends(self) -> None:
@@ -222,7 +234,7 @@ class Residence:
         local = answer.local if answer else 0
         boundary = max(local, (answer.boundary or 0) if answer else 0)
         chunks = {chunk: contents_of(oracle, spec, chunk) for chunk in self._may_use(spec)}
-        required = self._must_store(spec, period.computed.get(name, ()))
+        required = self._must_store(spec, period)
         loaded = {c for c in oracle.loaded_chunks(boundary) if oracle.tokens_of(c)[-1] >= local}
         computed = {c for c in required if oracle.tokens_of(c)[0] >= boundary}
         found = {c for c in chunks if c not in loaded | computed and self._recency.must_be_there(chunks[c])}
@@ -260,16 +272,26 @@ class Residence:
             tokens, prompt_tokens=len(spec.prompt), ahead=reach + 2 * max(oracle.chunk_tokens)
         )
 
-    def _must_store(self, spec: RequestSpec, steps: Sequence[int]) -> frozenset[Chunk]:
-        """Every chunk that a lookup can use, of the tokens whose KV was certainly computed."""
-        tokens = len(spec.prompt) + len(spec.output) - 1
-        if self.judge.oracle.layout.prompt_only:
+    def _must_store(self, spec: RequestSpec, period: _Period) -> frozenset[Chunk]:
+        """Every chunk that a lookup can use, of the tokens whose KV was certainly computed.
+
+        Of an answer with drafts these are the tokens that were known in one of its steps: what the
+        last step accepts, and what had left its window by then, nobody is asked for.
+        """
+        oracle, tokens = self.judge.oracle, len(spec.prompt) + len(spec.output) - 1
+        known = period.confirmed.get(spec.name, [])
+        if oracle.layout.spec_tokens:
+            tokens = min(tokens, max((one.tokens for one in known), default=0))
+        if oracle.layout.prompt_only:
             tokens = min(tokens, len(spec.prompt))
         if spec.transfer_params:
             return frozenset()
-        return self.judge.oracle.reachable_chunks(
-            tokens, prompt_tokens=len(spec.prompt), steps=steps
+        chunks = oracle.reachable_chunks(
+            tokens,
+            prompt_tokens=min(tokens, len(spec.prompt)),
+            steps=period.computed.get(spec.name, ()),
         )
+        return frozenset(chunk for chunk in chunks if not (known and had_left(oracle, chunk, known)))
 
     def _segments(self, chunks: Iterable[Chunk]) -> list[list[Chunk]]:
         """Chunks between places at which chunks of all groups end, head first."""

@@ -28,6 +28,8 @@ class _Entry:
     opened: bool = False
     witnesses: int = 0
     failures: list[_Failure] = field(default_factory=list)
+    note: str = ""
+    """Why there may have been nothing to measure."""
 
 
 class Tally:
@@ -56,6 +58,11 @@ class Tally:
         self.open(name)
         if name in self._entries:
             self._entries[name].witnesses += 1
+
+    def explain(self, name: str, why: str) -> None:
+        """What is told of the check if it has nothing to measure."""
+        if name in self._entries:
+            self._entries[name].note = why
 
     def makes(self, name: str) -> bool:
         """Whether the check is one of the case's."""
@@ -131,5 +138,5 @@ class Tally:
             outcome=Outcome.UNTESTABLE,
             expected=check.witness,
             got="nothing to measure",
-            detail=dead and f"the engine ended early: {dead}",
+            detail=f"the engine ended early: {dead}" if dead else entry.note,
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kvconform.engine.events import Reported
+from kvconform.contract.room import blocks_of_one
+from kvconform.engine.events import CopyFailed, Reported
 from kvconform.engine.faults import CopyFault, How
 from kvconform.engine.nothing import NoConnector
 from kvconform.ports import Capability, Direction, KvconformError, RequestSpec
@@ -46,6 +47,8 @@ class TraceSteps(HoldSteps):
         """Numbers of events before which all had come to rest."""
         self._played = 0
         """Events of the case before the one that happens."""
+        self._armed: list[tuple[int, str]] = []
+        """Faults of copies in the order of arming: number and kind of the event of each."""
         self.best_hits: Mapping[str, int] = {}
         """The longest right hit of each request that asked when all was known, in tokens."""
 
@@ -59,6 +62,8 @@ class TraceSteps(HoldSteps):
         limited = residence.has_budget(self.layout)
         if check in _ALL_IS_STORED and (limited or "fail_store" in kinds):
             return False  # it made way for something else, or the case itself had its store fail
+        if check == "stored-however-cut" and self.layout.spec_tokens:
+            return False  # which tokens a connector had to know of, `answers-are-stored` tells
         if check in residence.CHECKS and not limited:
             return False
         if check in OF_DRAFTS and not self.layout.spec_tokens:
@@ -160,9 +165,8 @@ class TraceSteps(HoldSteps):
         )
 
     def _blocks_of_one(self, spec: RequestSpec) -> int:
-        # Drafts take room beyond the answer: of two steps that end after it, and of the next one.
-        tokens = len(spec.prompt) + len(spec.output) + 3 * self.layout.spec_tokens
-        return 1 + sum(-(-tokens // group.block_size) for group in self.layout.groups)
+        sizes = [group.block_size for group in self.layout.groups]
+        return blocks_of_one(len(spec.prompt) + len(spec.output), sizes, self.layout.spec_tokens)
 
     def _must_fit(self, spec: RequestSpec) -> None:
         need = self._blocks_of_one(spec)
@@ -262,6 +266,7 @@ class TraceSteps(HoldSteps):
             self._must_have(name, position, max(chunks))
             of_chunks = (self.oracle.blocks_of((position, chunk)) for chunk in chunks)
             blocks = frozenset(index for listed in of_chunks for _, index in listed)
+        self._armed.append((self._played, f"fail_{direction}"))
         self.bench.fail_copies(
             CopyFault(
                 direction=direction,
@@ -301,10 +306,27 @@ class TraceSteps(HoldSteps):
         traffic.judge_events(self._events)
         self.best_hits = traffic.best
         traffic.judge_hits(self._events, self.given["hits"])
+        self._name_dead_faults()
         self._judge_life()
         judge_drafts(self.judge, self._requests, frozenset(self._rests), self._events)
         if not self.dead:
             traffic.drop_idle_checks(self._events, self.given["hits"])
+
+    def _name_dead_faults(self) -> None:
+        """Say of which event of the case nothing came, where a check has nothing to measure."""
+        struck = {event.fault for event in self._events if isinstance(event, CopyFailed)}
+        dead = [armed for number, armed in enumerate(self._armed) if number not in struck]
+        for check, kinds in ARISES_WITH.items():
+            told = [self._named(at, kind) for at, kind in dead if kind in kinds]
+            if told:
+                self.tally.explain(check, f"no copy failed by {', '.join(told)}")
+
+    def _named(self, at: int, kind: str) -> str:
+        """An event as people find it: what it says, and where."""
+        file = self.case.source.rpartition(":")[0]
+        lines = self.case.event_lines
+        where = f"{file}:{lines[at]}" if at < len(lines) else f"given.events[{at}]"
+        return f"{kind} of {self.given['events'][at][kind]['of']!r} ({where})"
 
     def _judge_life(self) -> None:
         """Judge reports, what is left, what was stored however steps cut it, ranks and sharers."""

@@ -87,8 +87,10 @@ class Traffic:
         for at, event in enumerate(events):
             while drops and drops[0].at <= at:
                 dropped = drops.pop(0)
+                beside.drop(
+                    dropped.spec, dropped.group, dropped.chunks, at_rest=dropped.at_rest
+                )
                 stored.drop(dropped.spec, dropped.group, dropped.chunks)
-                beside.drop(dropped.spec, dropped.group, dropped.chunks)
                 self._certain &= dropped.at_rest
             if isinstance(event, Submitted):
                 self._lives[event.request] += 1

@@ -13,6 +13,11 @@ CLAUSES = (
         safe=False,
         reason="Memory beyond the budget is somebody else's: the process is killed, or ids run past the end of a region.",
         source="vllm-project/vllm#39617",
+        unseen=(
+            "bytes are counted only where a load brings them back. A worker that frees no memory of chunks "
+            "that are evicted by the books keeps more than its budget, and no load ever asks for that; "
+            "measure the memory of its process."
+        ),
     ),
     Clause(
         id="CPC-2",

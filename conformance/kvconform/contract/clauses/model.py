@@ -31,6 +31,8 @@ class Clause:
     safe: bool
     reason: str
     source: str
+    unseen: str = ""
+    """A breach that no check can see, and why; empty where none is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
