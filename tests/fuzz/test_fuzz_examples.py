@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from kvconform.fuzz.draw import examples
 from kvconform.fuzz.example import Example
+from kvconform.fuzz.play import Target, play
 from kvconform.fuzz.smaller import smaller
 from kvconform.matrix import load_matrix
 from kvconform.ports import Capability, GroupKind
 from kvconform.stage.trace_events import KINDS
+from kvconform_reference import make_connector
 
 
 def drawn(count: int, claims: set[Capability]) -> list[Example]:
@@ -70,6 +73,45 @@ def test_what_is_not_claimed_is_not_drawn():
     assert not any("host_chunks" in example.engine for example in found)
     parts = [event["hold"] for e in found for event in e.events if isinstance(event, dict) and "hold" in event]
     assert {part if isinstance(part, str) else part["what"] for part in parts} == {"reports"}
+
+
+def _taken_for_a_fault(name: str) -> Example:
+    """Examples on which verdicts once failed the reference for no fault."""
+    submit = {"request": "a", "prompt_tokens": 24, "output_tokens": 20}
+    full = {"name": "full", "kind": "full", "block_size": 4}
+    local = {"name": "local", "kind": "chunked_local", "block_size": 4, "attention_chunk": 12}
+    layout: dict[str, object] = {"hash_block": 4, "groups": [full]}
+    engine: dict[str, object] = {"host_chunks": 12}
+    events: list[object] = [{"submit": submit}, "settle"]
+    match name:
+        case "a chunk that the case took away":
+            events.append({"drop": {"of": "a", "group": "full", "index": [0]}})
+        case "accepted in the last step":
+            engine |= {"spec_tokens": 5}
+        case "left its window before it was known":
+            layout |= {"blocks_per_chunk": 3, "groups": [local]}
+            engine = {"host_chunks": 6, "spec_tokens": 2}
+            submit |= {"prompt_tokens": 31, "output_tokens": 9}
+        case "accepted in the last step, held":
+            engine = {"spec_tokens": 2}
+            events.insert(0, {"hold": "copies"})
+            events.insert(2, "release")
+    return Example(layout=layout, engine=engine, events=events, hits={})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a chunk that the case took away",
+        "accepted in the last step",
+        "accepted in the last step, held",
+        "left its window before it was known",
+    ],
+)
+def test_what_is_no_fault_is_not_told(name: str):
+    """What nobody can be asked for is not asked of the reference."""
+    example = _taken_for_a_fault(name)
+    assert play(example, Target(factory=make_connector)).kind == ""
 
 
 def test_what_is_left_of_an_example_is_valid_too(tmp_path: Path):

@@ -62,11 +62,11 @@ class TraceSteps(HoldSteps):
         limited = residence.has_budget(self.layout)
         if check in _ALL_IS_STORED and (limited or "fail_store" in kinds):
             return False  # it made way for something else, or the case itself had its store fail
-        if check == "stored-however-cut" and self.layout.spec_tokens:
-            return False  # which tokens a connector had to know of, `answers-are-stored` tells
         if check in residence.CHECKS and not limited:
             return False
-        if check in OF_DRAFTS and not self.layout.spec_tokens:
+        # Which tokens of drafts a connector had to know of is told by checks of their own.
+        drafts = {True: {"stored-however-cut"}, False: OF_DRAFTS}
+        if check in drafts[self.layout.spec_tokens > 0]:
             return False
         return super()._arises(check)
 
