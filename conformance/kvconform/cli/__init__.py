@@ -25,6 +25,7 @@ from kvconform.cli import (
     mutants,
     mutate,
     new,
+    reference,
     render,
     run,
     schema,
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Command] = {
         list_.COMMAND,
         check.COMMAND,
         contract.COMMAND,
+        reference.COMMAND,
         expect.COMMAND,
         explain.COMMAND,
         fuzz.COMMAND,
@@ -87,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def top_parser() -> argparse.ArgumentParser:
     """The parser of what stands before the command."""
-    commands = "\n".join(f"  {name:<9} {command.summary}" for name, command in COMMANDS.items())
+    commands = "\n".join(f"  {name:<10} {command.summary}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="kvconform",
         usage="kvconform [-h] [--version] COMMAND ...",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from kvconform.contract.room import blocks_of_one
@@ -57,18 +57,20 @@ class TraceSteps(HoldSteps):
         needed, kinds = ARISES_WITH.get(check), kinds_in(self.given.get("events", ()))
         if needed is not None and not needed & kinds:
             return False
-        if check == "hit-on-every-rank" and self.layout.world == 1:
-            return False
+        return check not in self._idle(kinds) and super()._arises(check)
+
+    def _idle(self, kinds: Set[str]) -> Iterator[str]:
+        """Checks that do not come up with the case's layout and these kinds of event."""
         limited = residence.has_budget(self.layout)
-        if check in _ALL_IS_STORED and (limited or "fail_store" in kinds):
-            return False  # it made way for something else, or the case itself had its store fail
-        if check in residence.CHECKS and not limited:
-            return False
+        if self.layout.world == 1:
+            yield "hit-on-every-rank"
+        if limited or "fail_store" in kinds:
+            # It made way for something else, or the case itself had its store fail.
+            yield from _ALL_IS_STORED
+        if not limited:
+            yield from residence.CHECKS
         # Which tokens of drafts a connector had to know of is told by checks of their own.
-        drafts = {True: {"stored-however-cut"}, False: OF_DRAFTS}
-        if check in drafts[self.layout.spec_tokens > 0]:
-            return False
-        return super()._arises(check)
+        yield from {"stored-however-cut"} if self.layout.spec_tokens else OF_DRAFTS
 
     @property
     def num_requests(self) -> int:
