@@ -19,6 +19,7 @@ from kvconform.engine.events import (
 )
 from kvconform.ports import Capability, GroupKind, RequestSpec, store_cap
 from kvconform.stage.judge import Judge, say
+from kvconform.stage.late import came_late
 from kvconform.stage.stored import StoredChunks
 
 _SPARE = 12
@@ -132,7 +133,11 @@ class LifeJudge:
         elif ends != sorted(ends):
             # It started over, and which of its states were there when is not known.
             kinds -= {GroupKind.RECURRENT}
-        want = frozenset(chunk for chunk in want if layout.groups[chunk[0]].kind in kinds)
+        want = frozenset(
+            chunk
+            for chunk in want
+            if layout.groups[chunk[0]].kind in kinds and not came_late(oracle, chunk, spec)
+        )
         if not want:
             return
         tally.saw("stored-however-cut")
