@@ -108,7 +108,7 @@ class LifeJudge:
             if isinstance(event, Submitted):
                 life[event.request] += 1
             elif isinstance(event, Copied):
-                stored.take(event)
+                stored.take(event, self._whole_so_far(computed))
             elif isinstance(event, Computed):
                 computed.setdefault((event.request, life[event.request]), []).append(event)
             elif isinstance(event, Ended):
@@ -116,6 +116,17 @@ class LifeJudge:
                 own = computed.get((event.request, life[event.request]), [])
                 if own and event.num_tokens == len(spec.prompt) + len(spec.output):
                     due.append((event, spec, own))
+
+    def _whole_so_far(
+        self, computed: Mapping[tuple[str, int], Sequence[Computed]]
+    ) -> list[tuple[RequestSpec, int]]:
+        """Requests with the tokens computed of each: a chunk may be stored without its last state."""
+        if not self.judge.oracle.layout.has_states:
+            return []
+        return [
+            (self.lives[name][life - 1], max(step.end for step in steps))
+            for (name, life), steps in computed.items()
+        ]
 
     def _stored(
         self, event: Ended, spec: RequestSpec, stored: StoredChunks, steps: Sequence[Computed]
@@ -159,9 +170,12 @@ class LifeJudge:
         tally.open(check)
         seen = [StoredChunks(oracle=self.judge.oracle, rank=rank) for rank in range(self.world)]
         life: Counter[str] = Counter()
+        computed: dict[tuple[str, int], list[Computed]] = {}
         for event in events:
             if isinstance(event, Copied):
-                seen[event.rank].take(event)
+                seen[event.rank].take(event, self._whole_so_far(computed))
+            elif isinstance(event, Computed):
+                computed.setdefault((event.request, life[event.request]), []).append(event)
             elif isinstance(event, Submitted):
                 life[event.request] += 1
             elif isinstance(event, Answered) and event.boundary:
