@@ -92,6 +92,16 @@ def _taken_for_a_fault(name: str) -> Example:
             layout |= {"blocks_per_chunk": 3, "groups": [local]}
             engine = {"host_chunks": 6, "spec_tokens": 2}
             submit |= {"prompt_tokens": 31, "output_tokens": 9}
+        case "known a step late, behind a restart of attention":
+            layout |= {"blocks_per_chunk": 2, "groups": [local]}
+            engine |= {"scheduling": "async"}
+            submit |= {"prompt_tokens": 71, "output_tokens": 9}
+        case "a chunk without its last state":
+            states = {"name": "states", "kind": "recurrent", "block_size": 8}
+            layout |= {"blocks_per_chunk": 2, "groups": [states]}
+            engine = {"max_batched_tokens": 64}
+            submit |= {"prompt_tokens": 57, "output_tokens": 1}
+            events = [{"submit": {"request": "b", "prompt_tokens": 27}}, {"submit": submit}, {"hold": "both"}]
         case "accepted in the last step, held":
             engine = {"spec_tokens": 2}
             events.insert(0, {"hold": "copies"})
@@ -106,6 +116,8 @@ def _taken_for_a_fault(name: str) -> Example:
         "accepted in the last step",
         "accepted in the last step, held",
         "left its window before it was known",
+        "known a step late, behind a restart of attention",
+        "a chunk without its last state",
     ],
 )
 def test_what_is_no_fault_is_not_told(name: str):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kvconform.contract.oracle import Chunk, Oracle, oldest_retained
 from kvconform.engine.events import Confirmed, Copied, Drafted, Event, Submitted
 from kvconform.ports import Direction, RequestSpec
 from kvconform.stage.judge import Judge
+from kvconform.stage.late import had_left
 from kvconform.stage.stored import StoredChunks
 
 OF_DRAFTS = frozenset({"drafts-not-stored", "answers-are-stored"})
@@ -89,10 +89,3 @@ def _all_is_stored(
             f"{len(missing)} of them were never stored",
             listed,
         )
-
-
-def had_left(oracle: Oracle, chunk: Chunk, steps: Sequence[Confirmed]) -> bool:
-    """Whether the chunk had wholly left its window when its last token was confirmed."""
-    last = oracle.tokens_of(chunk)[-1]
-    kept_at = next((step.kept_at for step in steps if step.tokens > last), 0)
-    return last < oldest_retained(oracle.layout.groups[chunk[0]], kept_at)

@@ -19,6 +19,7 @@ from kvconform.engine.events import (
 )
 from kvconform.ports import Capability, GroupKind, RequestSpec, store_cap
 from kvconform.stage.judge import Judge, say
+from kvconform.stage.late import came_late
 from kvconform.stage.stored import StoredChunks
 
 _SPARE = 12
@@ -107,7 +108,7 @@ class LifeJudge:
             if isinstance(event, Submitted):
                 life[event.request] += 1
             elif isinstance(event, Copied):
-                stored.take(event)
+                stored.take(event, self._whole_so_far(computed))
             elif isinstance(event, Computed):
                 computed.setdefault((event.request, life[event.request]), []).append(event)
             elif isinstance(event, Ended):
@@ -115,6 +116,17 @@ class LifeJudge:
                 own = computed.get((event.request, life[event.request]), [])
                 if own and event.num_tokens == len(spec.prompt) + len(spec.output):
                     due.append((event, spec, own))
+
+    def _whole_so_far(
+        self, computed: Mapping[tuple[str, int], Sequence[Computed]]
+    ) -> list[tuple[RequestSpec, int]]:
+        """Requests with the tokens computed of each: a chunk may be stored without its last state."""
+        if not self.judge.oracle.layout.has_states:
+            return []
+        return [
+            (self.lives[name][life - 1], max(step.end for step in steps))
+            for (name, life), steps in computed.items()
+        ]
 
     def _stored(
         self, event: Ended, spec: RequestSpec, stored: StoredChunks, steps: Sequence[Computed]
@@ -132,7 +144,11 @@ class LifeJudge:
         elif ends != sorted(ends):
             # It started over, and which of its states were there when is not known.
             kinds -= {GroupKind.RECURRENT}
-        want = frozenset(chunk for chunk in want if layout.groups[chunk[0]].kind in kinds)
+        want = frozenset(
+            chunk
+            for chunk in want
+            if layout.groups[chunk[0]].kind in kinds and not came_late(oracle, chunk, spec)
+        )
         if not want:
             return
         tally.saw("stored-however-cut")
@@ -154,9 +170,12 @@ class LifeJudge:
         tally.open(check)
         seen = [StoredChunks(oracle=self.judge.oracle, rank=rank) for rank in range(self.world)]
         life: Counter[str] = Counter()
+        computed: dict[tuple[str, int], list[Computed]] = {}
         for event in events:
             if isinstance(event, Copied):
-                seen[event.rank].take(event)
+                seen[event.rank].take(event, self._whole_so_far(computed))
+            elif isinstance(event, Computed):
+                computed.setdefault((event.request, life[event.request]), []).append(event)
             elif isinstance(event, Submitted):
                 life[event.request] += 1
             elif isinstance(event, Answered) and event.boundary:

@@ -22,8 +22,8 @@ from kvconform.engine.events import (
 )
 from kvconform.engine.pattern import Lane, prefix_of
 from kvconform.ports import Capability, ChunkState, Direction, GroupKind, Layout, RequestSpec
-from kvconform.stage.drafts import had_left
 from kvconform.stage.judge import Judge, say
+from kvconform.stage.late import came_late, had_left
 from kvconform.stage.stored import StoredChunks
 
 CHECKS = ("budget-kept", "stored-if-room", "recent-stays")
@@ -291,7 +291,9 @@ class Residence:
             prompt_tokens=min(tokens, len(spec.prompt)),
             steps=period.computed.get(spec.name, ()),
         )
-        return frozenset(chunk for chunk in chunks if not (known and had_left(oracle, chunk, known)))
+        if known:
+            return frozenset(chunk for chunk in chunks if not had_left(oracle, chunk, known))
+        return frozenset(chunk for chunk in chunks if not came_late(oracle, chunk, spec))
 
     def _segments(self, chunks: Iterable[Chunk]) -> list[list[Chunk]]:
         """Chunks between places at which chunks of all groups end, head first."""
