@@ -56,7 +56,7 @@ def test_the_commands_of_the_page_on_debugging_do_what_it_says(tmp_path: Path) -
         assert done.stdout
     shown = [line for block in blocks(DOCS / "debug.md") for line in block.text.splitlines()]
     (line,) = (line.strip().removeprefix("$ ") for line in shown if "pytest" in line)
-    words = [word for word in shlex.split(line) if word != "--pdb"]
+    words = shlex.split(line)
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     command = [sys.executable, "-m", *words]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)

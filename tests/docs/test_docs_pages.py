@@ -57,14 +57,18 @@ def test_options_exist(page: Path) -> None:
 @EVERY_PAGE
 def test_links_lead_somewhere(page: Path) -> None:
     """Each relative link leads to a file, each anchor to a heading of the page."""
-    text = prose(page)
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if target.startswith("#"):
-            assert target[1:] in anchors, f"{page.name}: {target}"
-        elif "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        leads_to = page.parent / file if file else page
+        assert leads_to.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in _anchors(leads_to), f"{page.name}: {target}"
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
 
 
 def environments() -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kvconform.contract.room import blocks_of_one
@@ -59,7 +59,7 @@ class TraceSteps(HoldSteps):
             return False
         return check not in self._idle(kinds) and super()._arises(check)
 
-    def _idle(self, kinds: Set[str]) -> Iterator[str]:
+    def _idle(self, kinds: frozenset[str]) -> Iterator[str]:
         """Checks that do not come up with the case's layout and these kinds of event."""
         limited = residence.has_budget(self.layout)
         if self.layout.world == 1:
