@@ -254,7 +254,16 @@ def pytest_runtest_makereport(
         ]
     if ended or not report.passed:
         report.kvconform_record = plain(record.to_json())  # type: ignore[attr-defined]
+    if report.when == "teardown":
+        _let_go(item)
     return report
+
+
+def _let_go(item: pytest.Item) -> None:
+    """pytest keeps its items to the end of the run: a case's pools and tensors go with the case."""
+    if _STAGE in item.stash:
+        del item.stash[_STAGE]
+    getattr(item, "funcargs", {}).pop("stage", None)
 
 
 @pytest.hookimpl(tryfirst=True)
