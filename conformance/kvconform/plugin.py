@@ -260,7 +260,7 @@ def pytest_runtest_makereport(
 
 
 def _let_go(item: pytest.Item) -> None:
-    """pytest keeps its items to the end of the run: a case's pools and tensors go with the case."""
+    """Pytest keeps its items to the end of the run: a case's pools and tensors go with the case."""
     if _STAGE in item.stash:
         del item.stash[_STAGE]
     getattr(item, "funcargs", {}).pop("stage", None)
