@@ -28,6 +28,7 @@ from kvconform.cli import (
     render,
     run,
     schema,
+    stores,
 )
 from kvconform.cli.command import Command
 from kvconform.ports import KvconformError
@@ -50,6 +51,7 @@ COMMANDS: dict[str, Command] = {
         schema.COMMAND,
         new.COMMAND,
         bench.COMMAND,
+        stores.COMMAND,
     )
 }
 
