@@ -26,6 +26,8 @@ class StoreJudge:
     objects: Objects = field(init=False)
     troubled: bool = False
     """Whether the place is made to fail, so that misses and refusals are right."""
+    usual: str = "put-is-found"
+    """The check of keys about which nothing special is known."""
     known: dict[Content, None] = field(default_factory=dict)
     """Every content that was ever put, to tell whose bytes are found."""
     special: dict[Place, str] = field(default_factory=dict)
@@ -50,7 +52,8 @@ class StoreJudge:
             if reply.unavailable:
                 return None
         if reply.error:
-            for check in {self.special.get(place, "") for place in places} - {""}:
+            about = {self.special.get(place, "") for place in places} - {""}
+            for check in about | ({self.usual} if self.troubled else set()):
                 self.tally.wrong(check, "no exception", reply.error, f"in {method}", event=event)
             self.tally.wrong("store-answers", "no exception", reply.error, f"in {method}", event=event)
             return None
@@ -69,7 +72,7 @@ class StoreJudge:
             self.known[content] = None
             right = self.objects.put_answers(place, content) | ({False} if self.troubled else set())
             before = self.objects.is_there(place)
-            check = "put-is-found"
+            check = self.usual
             # Where a lease refused a delete, a key is there in cases that are about other things.
             if before and self.tally.makes("overwrite-as-declared"):
                 check = "overwrite-as-declared"
@@ -156,7 +159,7 @@ class StoreJudge:
         special = self.special.get(place, "")
         if special:
             return special
-        return "batch-as-declared" if mixed else "put-is-found"
+        return "batch-as-declared" if mixed and self.tally.makes("batch-as-declared") else self.usual
 
     def _of_absent(self, place: Place, method: str) -> str:
         if self.special.get(place):
@@ -164,7 +167,7 @@ class StoreJudge:
         elsewhere = any(content.key == place[1] and content.namespace != place[0] for content in self.known)
         if elsewhere:
             return "namespaces-apart"
-        return "own-bytes" if method == "get" else "put-is-found"
+        return "own-bytes" if method == "get" else self.usual
 
     def _bytes(self, place: Place, found: bytes, event: StoreEvent) -> None:
         """A get that succeeds brought one of the contents that may be there."""

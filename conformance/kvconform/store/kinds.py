@@ -294,8 +294,9 @@ def _troubled(stage: StoreStage, what: Mapping[str, Any]) -> None:
     stage.leave_second()
     _second(stage, what["before"])
     judge = stage.judge
+    judge.usual = "outlives-trouble"
     for place in judge.objects.places():
-        judge.special[place] = "outlives-trouble"
+        judge.special[place] = judge.usual
     stage.note(f"from here on the place is in trouble: {what['how']}")
     stage.trouble, judge.troubled = what["how"], True
     _second(stage, what["while"])

@@ -34,7 +34,7 @@ from kvconform.store.worker import perform
 
 _ARISES_WITH = {
     "overwrite-as-declared": frozenset({"overwrite"}),
-    "put-is-found": frozenset({"put", "exists", "delete"}),
+    "put-is-found": frozenset({"put", "exists", "delete", "troubled", "no_copy"}),
     "damage-is-a-miss": frozenset({"damage", "lock"}),
     "whole-or-nothing": frozenset({"race", "killed_put"}),
     "exists-agrees-with-get": frozenset({"agree"}),

@@ -55,6 +55,7 @@ class FileStore(Store):
                 StoreCapability.ANY_KEY,
                 StoreCapability.DELETES,
                 StoreCapability.OBJECT_FILES,
+                StoreCapability.PARTIAL_READS,
             }
         ),
         exists_answer=BatchAnswer.PER_KEY,
@@ -97,7 +98,7 @@ class FileStore(Store):
             with os.fdopen(handle, "wb") as stream:
                 stream.write(self._head(key, data))
                 stream.write(data)
-            Path(name).replace(self.object_file(key))
+            Path(name).replace(self._file(key))
         except OSError:
             with suppress(OSError):
                 Path(name).unlink()
@@ -106,7 +107,7 @@ class FileStore(Store):
 
     def _used(self, but: bytes) -> int:
         """Bytes of all objects but one, the heads of files left out."""
-        own = self.object_file(but).name
+        own = self._file(but).name
         sizes = 0
         for entry in os.scandir(self._folder):
             with suppress(FileNotFoundError):  # another process has deleted it
@@ -115,19 +116,19 @@ class FileStore(Store):
         return sizes
 
     def get(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
-        """Read each object into its buffer."""
+        """Read each object, or its front, into its buffer."""
         return [self._get(key, buffer) for key, buffer in zip(keys, buffers, strict=True)]
 
     def _get(self, key: bytes, buffer: memoryview) -> bool:
         data = self._read(key)
-        if data is None or len(data) != len(buffer):
+        if data is None or len(data) < len(buffer):
             return False
-        buffer[:] = data
+        buffer[:] = data[: len(buffer)]  # all of it was read, to compare the digest
         return True
 
     def _read(self, key: bytes) -> bytes | None:
         try:
-            content = self.object_file(key).read_bytes()
+            content = self._file(key).read_bytes()
         except OSError:
             return None
         head, data = content[: _WORDS * _DIGEST_BYTES], content[_WORDS * _DIGEST_BYTES :]
@@ -142,14 +143,18 @@ class FileStore(Store):
         answers = []
         for key in keys:
             try:
-                self.object_file(key).unlink()
+                self._file(key).unlink()
                 answers.append(True)
             except OSError:
                 answers.append(False)
         return answers
 
     def object_file(self, key: bytes) -> Path:
-        """The file of a key; a name of a digest, so that keys of any bytes and length have one."""
+        """The file of a key, there or not."""
+        return self._file(key)
+
+    def _file(self, key: bytes) -> Path:
+        """A name of a digest, so that keys of any bytes and length have one."""
         return self._folder / _named(key)
 
 
