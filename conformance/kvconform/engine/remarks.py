@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvconform.engine.events import Event, Happened
-
-SAYS = "the connector says: "
-"""How such a line begins; excerpts of a trace keep the first ones."""
+from kvconform.results.excerpt import SAYS
 
 _LONGEST = 300
 

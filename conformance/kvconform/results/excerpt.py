@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from kvconform.engine.remarks import SAYS
+SAYS = "the connector says: "
+"""How a line begins that a connector put into the trace."""
 
 _BEFORE, _AFTER = 8, 3
 """So many lines are shown on either side of an event that was wrong."""
