@@ -95,7 +95,7 @@ def _here(name: str, matrices: Sequence[Matrix], options: argparse.Namespace) ->
         connector=f"{STORE_PROVIDER}:{name}",
         case_seconds=options.case_timeout,
         templates=tuple(folder.absolute() for folder in options.templates),
-        expect=(str(expect),) if expect.exists() else (),
+        expect=(os.path.relpath(expect),) if expect.exists() else (),
         pytest_args=options.pytest_args,
     )
     try:
@@ -168,6 +168,8 @@ def _echoed(command: Sequence[str]) -> tuple[list[str], int]:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _one_line(lines: Iterable[str]) -> str:
