@@ -33,7 +33,7 @@ def test_an_environment_that_cannot_be_made_is_a_line(monkeypatch, capsys):
     """With the last error that was told; the others are run."""
     said = "print('ERROR: No matching distribution found for aibrix-kvcache'); print('evaluation failed'); raise SystemExit(1)"
     echoed = stores._echoed
-    monkeypatch.setattr(stores, "_echoed", lambda command: echoed([sys.executable, "-c", said]))
+    monkeypatch.setattr(stores, "_echoed", lambda _: echoed([sys.executable, "-c", said]))
     assert main(["stores", "--tox", "memory", "aibrix", "stores/sizes"]) == 1
     lines = capsys.readouterr().out.strip().splitlines()[-2:]
     assert lines == [

@@ -77,10 +77,11 @@ def execute(options: argparse.Namespace) -> int:
     counts: list[StoreCount] = []
     with terminable():
         for environment, some in groupby(names or stores_of_this_environment(), environment_of):
+            asked = list(some)
             counts += (
-                _by_tox(environment, list(some), options)
+                _by_tox(environment, asked, options)
                 if options.tox and environment
-                else [_here(name, matrices, options) for name in some]
+                else [_here(name, matrices, options) for name in asked]
             )
     if options.counts is not None:
         write_counts(counts, options.counts)

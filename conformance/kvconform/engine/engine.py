@@ -25,8 +25,8 @@ from kvconform.engine.faults import CopyDue, CopyFault, CopyFaults, Place
 from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.pattern import Lane, Owners
 from kvconform.engine.pool import BlockPool
-from kvconform.engine.remarks import listener
 from kvconform.engine.rank import Plan, Rank
+from kvconform.engine.remarks import listener
 from kvconform.engine.requests import LiveRequest
 from kvconform.engine.scheduler import Scheduler
 from kvconform.engine.told import ChunkNames

@@ -13,7 +13,14 @@ from kvconform.contract.field_classes import FIELD_CLASS, FIELD_CLASSES
 from kvconform.matrix.model import Matrix
 from kvconform.matrix.references import is_reference
 from kvconform.matrix.scenario import load_scenario, scenario_names
-from kvconform.ports import Capability, ChunkState, GroupKind, KvconformError, Scheduling, StoreCapability
+from kvconform.ports import (
+    Capability,
+    ChunkState,
+    GroupKind,
+    KvconformError,
+    Scheduling,
+    StoreCapability,
+)
 from kvconform.registry import GROUP, Listed, list_mutants
 
 _EXEMPT = "exempt.toml"

@@ -42,7 +42,12 @@ class GuardedStore(Store):
 
     def close(self) -> None:
         """Close the store; one that fails now is told as well."""
-        self._answers("close", 0, lambda: self._inner.close() or ())
+
+        def closed() -> Sequence[bool]:
+            self._inner.close()
+            return ()
+
+        self._answers("close", 0, closed)
 
     def _answers(
         self, method: str, count: int, ask: Callable[[], Sequence[bool]]

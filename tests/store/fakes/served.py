@@ -1,3 +1,4 @@
+# ruff: noqa: ARG002 - stand-ins answer whatever they are asked
 """Stores that lie in a server process of their own, or whose place fails: stand-ins for tests.
 
 As a program, ``served.py PORT PIDS``, it is the server: it adds its process id to the file PIDS
