@@ -173,7 +173,7 @@ class TierStore(Store):
     def _known(self) -> dict[int, _Tier]:
         """The tiers of all sizes that this process or another one has put."""
         with suppress(OSError):  # what is known stays known while the folder cannot be read
-            for name in os.listdir(self._folder):
+            for name in [file.name for file in self._folder.iterdir()]:
                 if name.startswith(self._mark):
                     self._open(int(name.removeprefix(self._mark)))
         return self._tiers
