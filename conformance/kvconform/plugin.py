@@ -28,8 +28,8 @@ from kvconform.plugin_records import (
     record_of,
     template_line,
 )
-from kvconform.ports import KvconformError, UnsupportedLayoutError
-from kvconform.registry import Candidate, resolve_connector
+from kvconform.ports import KvconformError, StoreFactory, UnsupportedLayoutError
+from kvconform.registry import STORE_PROVIDER, Candidate, resolve_connector
 from kvconform.rendered import case_id, case_of_node, is_smoke, manifest_of, rendered_case
 from kvconform.results.blame import crash_record
 from kvconform.results.journal import (
@@ -289,8 +289,21 @@ class _Session:
         self._servers = ExitStack()
         session = getattr(self.candidate.factory, "session", None)
         # Under pytest-xdist the controller runs no case.
-        if session is not None and not config.getoption("numprocesses", None):
+        controls = bool(config.getoption("numprocesses", None))
+        if session is not None and not controls:
             self._servers.enter_context(session())
+        store = getattr(self.candidate.factory, "store", None)
+        if store is not None and not (session is not None and controls):
+            self._probe(store)
+
+    def _probe(self, store: StoreFactory) -> None:
+        from kvconform.store.probe import probe  # noqa: PLC0415 - loads what stages need
+
+        try:
+            probe(self.candidate.name.removeprefix(f"{STORE_PROVIDER}:"), store)
+        except KvconformError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """End the servers that were started."""

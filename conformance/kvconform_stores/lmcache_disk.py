@@ -37,7 +37,7 @@ _GIB = 1024**3
 _STAGING_BYTES = 64 << 20
 """Memory through which chunks go; a batch must fit, LMCache waits for room."""
 _UNBOUNDED_GIB = 64.0
-_LIMIT_S = 60.0
+_LIMIT_S = 10.0
 """How long a put may take before it is taken for lost."""
 _PAUSE_S = 0.002
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvconform.ports import KvconformError, StoreFactory
+from kvconform.store.environments import environment_of
 
 
 class StoreImportError(KvconformError, ImportError):
@@ -20,7 +21,6 @@ class _Adapter:
     name: str
     module: str
     distribution: str
-    environment: str
     besides = ""
     """What no Python package brings."""
 
@@ -31,7 +31,7 @@ class _Adapter:
         except ImportError as error:
             raise StoreImportError(
                 f"store {self.name!r} needs {self.distribution}{self.besides}, which does not import here "
-                f"({type(error).__name__}: {error}); tox -e {self.environment} has all it needs"
+                f"({type(error).__name__}: {error}); tox -e {environment_of(self.name)} has all it needs"
             ) from error
         factory: StoreFactory = loaded.make(argument)
         return factory
@@ -46,7 +46,7 @@ class _Adapter:
         try:
             return {"version": importlib.metadata.version(self.distribution)}
         except importlib.metadata.PackageNotFoundError:
-            return {"version": "", "problem": f"{self.distribution} is not installed (tox -e {self.environment})"}
+            return {"version": "", "problem": f"{self.distribution} is not installed (tox -e {environment_of(self.name)})"}
 
 
 class Aibrix(_Adapter):
@@ -55,7 +55,6 @@ class Aibrix(_Adapter):
     name = "aibrix"
     module = "kvconform_stores.aibrix"
     distribution = "aibrix-kvcache"
-    environment = "aibrix"
 
 
 class LmcacheL2(_Adapter):
@@ -64,7 +63,6 @@ class LmcacheL2(_Adapter):
     name = "lmcache-l2"
     module = "kvconform_stores.lmcache_l2"
     distribution = "lmcache"
-    environment = "lmcache"
 
 
 class LmcacheDisk(_Adapter):
@@ -73,7 +71,6 @@ class LmcacheDisk(_Adapter):
     name = "lmcache-disk"
     module = "kvconform_stores.lmcache_disk"
     distribution = "lmcache"
-    environment = "lmcache"
 
 
 class Mooncake(_Adapter):
@@ -82,5 +79,4 @@ class Mooncake(_Adapter):
     name = "mooncake"
     module = "kvconform_stores.mooncake"
     distribution = "mooncake-transfer-engine-non-cuda"
-    environment = "mooncake"
     besides = " and the Debian packages libibverbs1, libnl-3-200 and libnl-route-3-200"

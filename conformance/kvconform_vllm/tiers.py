@@ -9,6 +9,7 @@ import mmap
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,7 @@ from kvconform.ports import (
     StoreClaims,
     StoreFactory,
     StoreSetting,
+    StoreUnavailableError,
 )
 
 CONFIG = "KVCONFORM_VLLM_TIER"
@@ -102,12 +104,11 @@ def _from_environment() -> dict[str, Any]:
 
 
 class TierStore(Store):
-    """One tier behind rows of host memory, which stand for vLLM's primary tier.
+    """A namespace in a tier's keeping: one tier of vLLM's for each size of objects in it.
 
-    A key is a block hash there, of group 0.  All chunks of a tier have one size, which in vLLM
-    follows from its configuration; here the first put of a namespace tells it, and a buffer of
-    another size is refused (so a connector with chunks of several sizes in one namespace finds
-    those of the first alone).  Rows are whole pages, as vLLM's are.  No tier can delete.
+    All chunks of a tier have one size, which in vLLM follows from its configuration, and with it
+    the name under which the tier keeps them.  Here a put tells the size; another process finds it
+    by an empty file.  A key has one object, whatever its size.  No tier can delete.
     """
 
     def __init__(self, config: dict[str, Any], setting: StoreSetting) -> None:
@@ -119,17 +120,100 @@ class TierStore(Store):
             for name, value in config.items()
         }
         self._namespace = setting.namespace
+        self._folder = setting.directory
         name = hashlib.blake2b(setting.namespace.encode(), digest_size=8).hexdigest()
-        self._size_file = setting.directory / f"{name}.size"
-        self._size = 0
-        self._tier: Any = None
-        self._rows = memoryview(b"")
-        self._numbers = itertools.count(1)
+        self._mark = f"size-of-{name}-"
+        self._tiers: dict[int, _Tier] = {}
 
     def exists(self, keys: Sequence[bytes]) -> Sequence[bool]:
+        """Whether the key has an object of any size."""
+        found = [tier.lookup(keys) for tier in self._known().values()]
+        return [any(answers) for answers in zip(*found, strict=True)] or [False] * len(keys)
+
+    def put(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
+        """Store each object in the tier of its size, unless its key has one of another size."""
+        answers = [False] * len(keys)
+        for size in sorted({len(buffer) for buffer in buffers}):
+            mine = [at for at, buffer in enumerate(buffers) if len(buffer) == size]
+            others = [t.lookup([keys[at] for at in mine]) for n, t in self._known().items() if n != size]
+            free = [at for n, at in enumerate(mine) if not any(taken[n] for taken in others)]
+            tier = self._of_size(size)
+            stored = tier.store([keys[at] for at in free], [buffers[at] for at in free])
+            for at, answer in zip(free, stored, strict=True):
+                answers[at] = answer
+        return answers
+
+    def get(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
+        """Load neighbours of one size together; behind a key that does not come none is tried."""
+        answers: list[bool] = []
+        known = self._known()
+        for size, some in itertools.groupby(range(len(keys)), lambda at: len(buffers[at])):
+            run = list(some)
+            if size not in known:
+                break
+            answers += known[size].load([keys[at] for at in run], [buffers[at] for at in run])
+            if not all(answers):
+                break
+        return answers + [False] * (len(keys) - len(answers))
+
+    def delete(self, keys: Sequence[bytes]) -> Sequence[bool]:
+        """Nothing: tiers make room by themselves, or never."""
+        return [False] * len(keys)
+
+    def object_file(self, key: bytes) -> Path | None:
+        """Where the file system's tier keeps the chunk."""
+        files = [tier.file(key) for tier in self._known().values()]
+        return next((file for file in files if file is not None and file.exists()), None)
+
+    def close(self) -> None:
+        """Shut the tiers down."""
+        for tier in self._tiers.values():
+            tier.shutdown()
+
+    def _known(self) -> dict[int, _Tier]:
+        """The tiers of all sizes that this process or another one has put."""
+        with suppress(OSError):  # what is known stays known while the folder cannot be read
+            for name in [file.name for file in self._folder.iterdir()]:
+                if name.startswith(self._mark):
+                    self._open(int(name.removeprefix(self._mark)))
+        return self._tiers
+
+    def _of_size(self, size: int) -> _Tier:
+        if size not in self._tiers:
+            try:
+                (self._folder / f"{self._mark}{size}").touch()
+            except OSError as error:
+                raise StoreUnavailableError(
+                    f"vllm-tier cannot write in {self._folder}: {error.strerror}"
+                ) from error
+        return self._open(size)
+
+    def _open(self, size: int) -> _Tier:
+        if size not in self._tiers:
+            self._tiers[size] = _Tier(self._config, f"{self._namespace}-{size}", size)
+        return self._tiers[size]
+
+
+class _Tier:
+    """One tier behind rows of host memory, which stand for vLLM's primary tier.
+
+    A key is a block hash there, of group 0.  Rows are whole pages, as vLLM's are.
+    """
+
+    def __init__(self, config: dict[str, Any], name: str, size: int) -> None:
+        self._size = size
+        row_bytes = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._rows = memoryview(mmap.mmap(-1, _ROWS * row_bytes))
+        view = self._rows.cast("B", shape=[_ROWS, row_bytes])
+        spec = SimpleNamespace(config=_normalized(name, row_bytes), blocks_per_chunk=1)
+        try:
+            self._tier: Any = SecondaryTierFactory.create_secondary_tier(config, view, spec)
+        except OSError as error:
+            raise StoreUnavailableError(f"vllm-tier: the tier does not open: {error}") from error
+        self._numbers = itertools.count(1)
+
+    def lookup(self, keys: Sequence[bytes]) -> list[bool]:
         """Look each key up until the tier has an answer, as the scheduler does step by step."""
-        if not self._opened():
-            return [False] * len(keys)
         context = self._context()
         self._tier.on_new_request(context)
         step = ScheduleEndContext(new_req_ids=[context.req_id], preempted_req_ids=[])
@@ -142,10 +226,8 @@ class TierStore(Store):
         self._tier.on_request_finished(context)
         return [answer is LookupResult.HIT for answer in answers]
 
-    def put(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
+    def store(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> list[bool]:
         """Store what lies in the rows, in jobs of so many keys as there are rows."""
-        if not self._opened(len(buffers[0])) or any(len(one) != self._size for one in buffers):
-            return [False] * len(keys)
         answers: list[bool] = []
         for first in range(0, len(keys), _ROWS):
             for row, buffer in enumerate(buffers[first : first + _ROWS]):
@@ -153,10 +235,8 @@ class TierStore(Store):
             answers += self._run(self._tier.submit_store, keys[first : first + _ROWS], load=False)
         return answers
 
-    def get(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
+    def load(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> list[bool]:
         """Load into the rows; behind a key that does not come none is tried."""
-        if not self._opened() or any(len(one) != self._size for one in buffers):
-            return [False] * len(keys)
         answers: list[bool] = []
         for first in range(0, len(keys), _ROWS):
             # Else a load that copies nothing would leave what was put from the same row.
@@ -170,39 +250,14 @@ class TierStore(Store):
                 break
         return answers + [False] * (len(keys) - len(answers))
 
-    def delete(self, keys: Sequence[bytes]) -> Sequence[bool]:
-        """Nothing: tiers make room by themselves, or never."""
-        return [False] * len(keys)
-
-    def object_file(self, key: bytes) -> Path | None:
-        """Where the file system's tier keeps the chunk."""
+    def file(self, key: bytes) -> Path | None:
+        """The chunk's file, None for a tier that keeps none."""
         mapper = getattr(self._tier, "file_mapper", None)
         return None if mapper is None else Path(mapper.get_file_name(make_offload_key(key, 0)))
 
-    def close(self) -> None:
-        """Shut the tier down."""
-        if self._tier is not None:
-            self._tier.shutdown()
-
-    def _opened(self, size: int = 0) -> bool:
-        """Whether there is a tier; it is made once the size of its chunks is known."""
-        if self._tier is None:
-            if not self._size_file.exists():
-                if not size:
-                    return False
-                own = self._size_file.with_suffix(f".{os.getpid()}")
-                own.write_text(str(size))
-                own.replace(self._size_file)
-            self._size = int(self._size_file.read_text())
-            self._make_tier()
-        return True
-
-    def _make_tier(self) -> None:
-        row_bytes = -(-self._size // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._rows = memoryview(mmap.mmap(-1, _ROWS * row_bytes))
-        view = self._rows.cast("B", shape=[_ROWS, row_bytes])
-        spec = SimpleNamespace(config=_normalized(self._namespace, row_bytes), blocks_per_chunk=1)
-        self._tier = SecondaryTierFactory.create_secondary_tier(self._config, view, spec)
+    def shutdown(self) -> None:
+        """End its threads."""
+        self._tier.shutdown()
 
     def _row(self, number: int) -> memoryview:
         first = number * (len(self._rows) // _ROWS)

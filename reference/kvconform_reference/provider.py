@@ -67,11 +67,13 @@ class Mutant:
         """Version, ``fault`` in one sentence, and the ``clause`` that must catch it.
 
         ``classes`` of field reports that it stands for; ``killer``, a case that tells it apart;
-        ``against``, the connector without the fault; ``cases``, the exact number of the seed's cases that fail: each where it is known.
+        ``against``, the connector without the fault; ``unkept``, a store's claim that it does not keep;
+        ``cases``, the exact number of the seed's cases that fail: each where it is known.
         """
         mutant = MUTANTS[argument]
         told = {"version": VERSION, "fault": mutant.fault, "clause": ",".join(mutant.clauses)}
         told |= {"against": mutant.against}
+        told |= {"unkept": mutant.unkept}
         told |= {"classes": ",".join(mutant.classes), "killer": KILLERS.get(argument, "")}
         return told if mutant.seed_cases is None else {**told, "cases": str(mutant.seed_cases)}
 

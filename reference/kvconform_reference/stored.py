@@ -30,6 +30,7 @@ from kvconform.ports import (
 )
 from kvconform_reference.connector import ReferenceConnector
 from kvconform_reference.manager import Chunk, ChunkManager, OffloadKey
+from kvconform_reference.stores.guarded import GuardedStore
 from kvconform_reference.transfer import Copier, Copy, Done, HostChunks, Transfer
 from kvconform_reference.worker import ReferenceWorker
 
@@ -208,7 +209,8 @@ class StoredConnector(ReferenceConnector):
         folder = setting.state_dir
         own = None if folder is not None else Path(tempfile.mkdtemp(prefix="kvconform-chunks-"))
         names = ["books", *(f"rank{rank}" for rank in range(layout.world))]
-        self._books, *self._stores = self._open(store, folder or own or Path(), layout, names)
+        opened = self._open(store, folder or own or Path(), layout, names)
+        self._books, *self._stores = [GuardedStore(one, setting.tell) for one in opened]
         super().__init__(layout, setting)
         first = self.workers[0]
         if isinstance(first, _FirstWorker):

@@ -79,3 +79,45 @@ def test_where_there_is_no_room_a_put_is_refused_or_others_make_way(evicts, answ
     objects.put(C, content("c"), answered=evicts)
     assert objects.is_there(A) is (None if evicts else True)
     assert objects.is_there(C) is evicts
+
+
+def test_an_object_is_there_until_its_time_is_over():
+    """At the very end either is right; a put begins anew."""
+    claims = StoreClaims(capabilities=frozenset({StoreCapability.TTL}))
+    objects = Objects(claims=claims, ttl_s=10)
+    objects.put(A, content("a"), answered=True)
+    there = []
+    for now in (9, 10, 11):
+        objects.now_s = now
+        there.append(objects.is_there(A))
+    assert there == [True, None, False]
+    objects.put(A, content("a", 2), answered=True)
+    assert objects.may_be(A) == {content("a", 2)}
+
+
+def test_a_time_to_live_counts_only_where_it_is_claimed():
+    """What a store does not claim is not asked."""
+    objects = Objects(claims=PLAIN, ttl_s=10)
+    objects.put(A, content("a"), answered=True)
+    objects.now_s = 99
+    assert objects.is_there(A) is True
+
+
+def test_a_lease_keeps_what_was_found_until_it_ends():
+    """It is neither deleted nor makes way; where nothing can, a put is refused."""
+    capabilities = {"bounded", "evicts", "leases", "deletes"}
+    claims = StoreClaims(capabilities=frozenset(map(StoreCapability, capabilities)))
+    objects = Objects(claims=claims, capacity_bytes=20, lease_s=5)
+    for place, name in ((A, "a"), (B, "b")):
+        objects.put(place, content(name), answered=True)
+    objects.looked_up(A, found=True)
+    assert objects.delete_answers(A) == {False}
+    assert objects.delete_answers(B) == {True}
+    assert objects.put_answers(C, content("c")) == {True}
+    objects.looked_up(B, found=True)
+    assert objects.put_answers(C, content("c")) == {False}
+    objects.now_s = 5
+    assert objects.delete_answers(A) == {True}
+    assert objects.put_answers(C, content("c")) == {True}
+    objects.put(C, content("c"), answered=True)
+    assert objects.is_there(A) is None

@@ -29,6 +29,7 @@ from kvconform.cli import (
     render,
     run,
     schema,
+    stores,
 )
 from kvconform.cli.command import Command
 from kvconform.ports import KvconformError
@@ -52,6 +53,7 @@ COMMANDS: dict[str, Command] = {
         schema.COMMAND,
         new.COMMAND,
         bench.COMMAND,
+        stores.COMMAND,
     )
 }
 

@@ -31,15 +31,39 @@ ABSENT = None
 
 @dataclass(slots=True, kw_only=True)
 class Objects:
-    """The contents that a get of each key may find, `ABSENT` among them where it may miss."""
+    """The contents that a get of each key may find, `ABSENT` among them where it may miss.
+
+    ``ttl_s`` and ``lease_s`` count in seconds of ``now_s``, which only moves when it is set.
+    """
 
     claims: StoreClaims
     capacity_bytes: int | None = None
+    ttl_s: float | None = None
+    lease_s: float | None = None
+    now_s: float = 0.0
     _may: dict[Place, frozenset[Content | None]] = field(default_factory=dict)
+    _put_s: dict[Place, float] = field(default_factory=dict)
+    _leased_until_s: dict[Place, float] = field(default_factory=dict)
 
     def may_be(self, place: Place) -> frozenset[Content | None]:
         """What a get of the key may find."""
-        return self._may.get(place, frozenset({ABSENT}))
+        may = self._may.get(place, frozenset({ABSENT}))
+        if self.ttl_s is None or not self._claims(StoreCapability.TTL) or place not in self._put_s:
+            return may
+        age_s = self.now_s - self._put_s[place]
+        if age_s < self.ttl_s:
+            return may
+        # At the very end either is right, and so it is where a lease outlasts it.
+        return may | {ABSENT} if age_s == self.ttl_s or self.is_leased(place) else frozenset({ABSENT})
+
+    def looked_up(self, place: Place, *, found: bool) -> None:
+        """An exists or a get was answered: what it found is leased from now on."""
+        if found and self.lease_s is not None and self._claims(StoreCapability.LEASES):
+            self._leased_until_s[place] = self.now_s + self.lease_s
+
+    def is_leased(self, place: Place) -> bool:
+        """Whether a lease keeps the object that is there."""
+        return self.now_s < self._leased_until_s.get(place, self.now_s)
 
     def is_there(self, place: Place) -> bool | None:
         """Whether a get must succeed (True) or must not (False); None where either is right."""
@@ -59,7 +83,8 @@ class Objects:
         if not self._has_bound():
             return frozenset({True})
         if self._claims(StoreCapability.EVICTS):
-            return frozenset({True})
+            kept = self.most_bytes(without=place, leased=True) + content.size
+            return frozenset({kept <= (self.capacity_bytes or 0)})
         fits = self.most_bytes(without=place) + content.size <= (self.capacity_bytes or 0)
         # What a store needs beside the bytes themselves is its own affair.
         return frozenset({True, False}) if fits else frozenset({False})
@@ -69,6 +94,7 @@ class Objects:
         before = self.may_be(place)
         if answered:
             self._may[place] = frozenset({content})
+            self._put_s[place] = self.now_s
         elif self.claims.overwrite is Overwrite.REPLACE:
             # It failed half way: the old bytes may be gone, but nothing else may be there.
             self._may[place] = before | {ABSENT}
@@ -78,10 +104,10 @@ class Objects:
     def _forget_some(self, but: Place) -> None:
         if self.most_bytes() > (self.capacity_bytes or 0):
             for place in self._may:
-                if place != but:
+                if place != but and not self.is_leased(place):
                     self._may[place] |= {ABSENT}
 
-    def put_unknown(self, place: Place, contents: Sequence[Content]) -> None:
+    def put_unknown(self, place: Place, contents: Sequence[Content | None]) -> None:
         """Puts of which nobody knows how they ended, or in which order."""
         self._may[place] = self.may_be(place) | set(contents)
 
@@ -91,6 +117,8 @@ class Objects:
 
     def deleted(self, place: Place, *, answered: bool) -> None:
         """A delete was answered."""
+        if self.is_leased(place) and not answered:
+            return
         if answered or self.is_there(place) is not True:
             self._may[place] = frozenset({ABSENT})
         else:
@@ -99,6 +127,8 @@ class Objects:
     def delete_answers(self, place: Place) -> frozenset[bool]:
         """The right answers to a delete."""
         there = self.is_there(place)
+        if there and self.is_leased(place):
+            return frozenset({False})
         if there is None or (there and not self._claims(StoreCapability.DELETES)):
             return frozenset({True, False})
         return frozenset({there})
@@ -107,17 +137,23 @@ class Objects:
         """The object was tampered with: it is whole, or a miss."""
         self._may[place] = self.may_be(place) | {ABSENT}
 
+    def places(self) -> list[Place]:
+        """Every key that was ever put."""
+        return list(self._may)
+
     def found(self, place: Place, content: Content | None) -> None:
         """A get showed what is there, where several contents were right."""
         if content in self.may_be(place) and content is not ABSENT:
             self._may[place] = frozenset({content})
 
-    def most_bytes(self, without: Place | None = None) -> int:
-        """Bytes of all objects that may be there."""
+    def most_bytes(self, without: Place | None = None, *, leased: bool = False) -> int:
+        """Bytes of all objects that may be there, or of those alone that a lease keeps."""
         return sum(
-            max(content.size for content in may if content is not ABSENT)
-            for place, may in self._may.items()
-            if place != without and may != {ABSENT}
+            max(content.size for content in self.may_be(place) if content is not ABSENT)
+            for place in self._may
+            if place != without
+            and self.may_be(place) != {ABSENT}
+            and (self.is_leased(place) or not leased)
         )
 
     def batch(self, policy: BatchAnswer, places: Sequence[Place]) -> list[bool | None]:

@@ -26,6 +26,7 @@ from kvconform.engine.memory import Difference, RankMemory
 from kvconform.engine.pattern import Lane, Owners
 from kvconform.engine.pool import BlockPool
 from kvconform.engine.rank import Plan, Rank
+from kvconform.engine.remarks import listener
 from kvconform.engine.requests import LiveRequest
 from kvconform.engine.scheduler import Scheduler
 from kvconform.engine.told import ChunkNames
@@ -94,7 +95,8 @@ class Engine:
             Gate(self._observer(rank), self._failer(rank), watch.after_copy)
             for rank, watch in enumerate(self._watches)
         ]
-        setting = Setting(device=device, gates=tuple(self._gates), options=options)
+        gates, tell = tuple(self._gates), listener(self.events)
+        setting = Setting(device=device, gates=gates, options=options, tell=tell)
         self._connector: Connector = call("factory", factory, layout, setting)
         problems = problems_of(self._connector, layout.world)
         if problems:

@@ -13,13 +13,25 @@ from kvconform.contract.field_classes import FIELD_CLASS, FIELD_CLASSES
 from kvconform.matrix.model import Matrix
 from kvconform.matrix.references import is_reference
 from kvconform.matrix.scenario import load_scenario, scenario_names
-from kvconform.ports import Capability, ChunkState, GroupKind, KvconformError, Scheduling
+from kvconform.ports import (
+    Capability,
+    ChunkState,
+    GroupKind,
+    KvconformError,
+    Scheduling,
+    StoreCapability,
+)
 from kvconform.registry import GROUP, Listed, list_mutants
 
 _EXEMPT = "exempt.toml"
 """The file beside the shipped matrices that says what they leave out, and why that is right."""
 
-_BY = {"clause": "mutant declares", FIELD_CLASS: "mutant stands for"}
+_STORE_CLAIM = "store claim"
+_BY = {
+    "clause": "mutant declares",
+    FIELD_CLASS: "mutant stands for",
+    _STORE_CLAIM: "mutant claims and does not keep",
+}
 """What exercises the kinds that are not exercised by a matrix."""
 
 _DISTRIBUTION = "kvconform"
@@ -64,8 +76,8 @@ def exemptions() -> dict[tuple[str, str], str]:
 
 
 def used_by_mutants(mutants: Iterable[Listed]) -> Iterator[tuple[str, str]]:
-    """Clauses that mutants declare, and classes of field reports that they stand for."""
-    for kind, key in (("clause", "clause"), (FIELD_CLASS, "classes")):
+    """Clauses that mutants declare, classes of field reports that they stand for, claims unkept."""
+    for kind, key in (("clause", "clause"), (FIELD_CLASS, "classes"), (_STORE_CLAIM, "unkept")):
         for mutant in mutants:
             for name in filter(None, mutant.describe.get(key, "").split(",")):
                 yield kind, name.strip()
@@ -91,6 +103,7 @@ def _registered() -> dict[str, Iterable[str]]:
         "event": _events(load_scenario("trace").schema),
         "clause": list(CLAUSES),
         FIELD_CLASS: list(FIELD_CLASSES),
+        _STORE_CLAIM: [capability.value for capability in StoreCapability],
     }
 
 

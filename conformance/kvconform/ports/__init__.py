@@ -40,6 +40,7 @@ from kvconform.ports.store import (
     StoreFactory,
     StoreProvider,
     StoreSetting,
+    StoreUnavailableError,
 )
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "StoreFactory",
     "StoreProvider",
     "StoreSetting",
+    "StoreUnavailableError",
     "TransferGate",
     "TransferJob",
     "UnsupportedLayoutError",

@@ -6,12 +6,22 @@ inside the reference connector, so that every matrix of connectors runs on it to
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
+
+from kvconform.ports.errors import KvconformError
+
+
+class StoreUnavailableError(KvconformError):
+    """The place itself fails: its disk is full, access is denied, its server is gone.
+
+    A store may raise it from any method with the cause as its text, instead of answering False.
+    """
 
 
 class StoreCapability(StrEnum):
@@ -30,13 +40,20 @@ class StoreCapability(StrEnum):
     PARTIAL_READS = "partial_reads"
     """A get into a shorter buffer fills it with the front of the object, else it is a miss."""
     DELETES = "deletes"
-    """Objects can be deleted at any time; else a lease may keep them for a while."""
+    """Objects can be deleted at any time, but for leases that a setting asks for."""
+    LEASES = "leases"
+    """What an exists or a get found neither makes way nor is deleted for ``lease_s`` of the setting."""
+    TTL = "ttl"
+    """An object is found for ``ttl_s`` of the setting since its put, and not after; a get adds nothing."""
     OBJECT_FILES = "object_files"
     """`Store.object_file` tells where the bytes of a key are on disk."""
     ZERO_COPY = "zero_copy"
-    """Bytes move between the store and the caller's buffer with no copy between."""
+    """A get brings an object into the caller's buffer, and nowhere else in this process's memory."""
     REAL_TIME = "real_time"
-    """Threads or servers of its own have a part in it."""
+    """Its time is the machine's, not ``clock`` of the setting: leases and TTL are not judged.
+
+    It promises nothing; the others do.
+    """
 
     @property
     def hint(self) -> str:
@@ -52,9 +69,11 @@ _HINTS = {
     StoreCapability.ANY_KEY: "keys may hold every byte value",
     StoreCapability.PARTIAL_READS: "a shorter buffer gets the front of an object",
     StoreCapability.DELETES: "objects can be deleted at any time",
+    StoreCapability.LEASES: "what was looked up stays for the setting's lease",
+    StoreCapability.TTL: "objects expire as the setting says",
     StoreCapability.OBJECT_FILES: "the file of an object can be told",
-    StoreCapability.ZERO_COPY: "no copy between store and buffer",
-    StoreCapability.REAL_TIME: "threads or servers of its own",
+    StoreCapability.ZERO_COPY: "a get makes no second copy",
+    StoreCapability.REAL_TIME: "its time is the machine's",
 }
 
 
@@ -100,12 +119,16 @@ class StoreSetting:
 
     ``directory`` is a folder for whatever the store keeps on disk; ``namespace`` names model,
     dtype, layout and rank, and keys of two namespaces never meet.  ``capacity_bytes`` bounds the
-    bytes of all objects of the namespace; None is no bound.
+    bytes of all objects of the namespace; None is no bound.  ``ttl_s`` and ``lease_s`` are seconds
+    of ``clock``, for stores that claim ``ttl`` and ``leases``; None is no expiry and no lease.
     """
 
     directory: Path
     namespace: str = "model"
     capacity_bytes: int | None = None
+    ttl_s: float | None = None
+    lease_s: float | None = None
+    clock: Callable[[], float] = field(default=time.monotonic, compare=False, repr=False)
     options: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -113,7 +136,8 @@ class Store(ABC):
     """Batches of keys and buffers.  Every method answers one bool for each key, in their order.
 
     Buffers are flat ``memoryview`` objects of bytes, those of ``get`` writable.  Nothing raises
-    for a key that is absent, damaged or locked: that is a False.
+    for a key that is absent, damaged or locked: that is a False.  Only where the place itself
+    fails, `StoreUnavailableError` may be raised: once it works again, so does the store.
     """
 
     claims: StoreClaims
@@ -151,7 +175,8 @@ StoreFactory = Callable[[StoreSetting], Store]
 
 It may have a method ``session()`` that returns a context manager, entered once in each test
 process before any case: it starts the servers that the store needs, and ends them.  A
-`KvconformError` of its ends the run with its message.
+`KvconformError` of its ends the run with its message.  So does one of the first opening, and a
+store whose place fails before the first case.
 """
 
 

@@ -7,8 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+SAYS = "the connector says: "
+"""How a line begins that a connector put into the trace."""
+
 _BEFORE, _AFTER = 8, 3
 """So many lines are shown on either side of an event that was wrong."""
+
+_REMARKS = 2
+"""So many lines of the connector's own are shown wherever they stand: they may tell the cause."""
 
 _SHORT = 12
 """A trace of no more lines is shown as it is, and so many where no event was wrong."""
@@ -45,6 +51,7 @@ def excerpt(trace: Sequence[str], wrong: Mapping[int, str], *, whole: bool = Fal
         kept = {near for n in broken for near in range(n - _BEFORE, n + _AFTER + 1)}
     else:
         kept = set(range(len(lines) - _SHORT, len(lines)))
+    kept |= set([n for n, line in enumerate(lines) if f": {SAYS}" in line.text][:_REMARKS])
     shown: list[str] = []
     for is_kept, run in groupby(range(len(lines)), key=kept.__contains__):
         numbers = list(run)

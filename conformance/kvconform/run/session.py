@@ -64,7 +64,7 @@ def run(
     _refuse_unknown(request.cases, index)
     # Once more in the test process, which alone knows the connector's version.
     known = load_expectations(request.expect, index.space())
-    with tempfile.TemporaryDirectory(prefix="kvconform-") as temporary, _terminable():
+    with tempfile.TemporaryDirectory(prefix="kvconform-") as temporary, terminable():
         folder = Path(temporary) / "cases"
         render(matrices, folder, templates=request.templates, tuples=count_tuples(matrices))
         records = (request.records or Path(temporary) / "records.jsonl").absolute()
@@ -171,7 +171,7 @@ def _forget_changed(
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does: with the test process ended and the records kept."""
     if current_thread() is not main_thread():
         yield

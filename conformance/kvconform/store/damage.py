@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -88,4 +88,6 @@ def locked(file: Path) -> Iterator[None]:
 
 def clear_away(folder: Path) -> None:
     """Remove a case's folder, whatever damage left in it."""
+    with suppress(OSError):
+        folder.chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)

@@ -21,14 +21,25 @@ class StoreJudge:
     claims: StoreClaims
     capacity_bytes: int | None
     tally: Tally
+    ttl_s: float | None = None
+    lease_s: float | None = None
     objects: Objects = field(init=False)
+    troubled: bool = False
+    """Whether the place is made to fail, so that misses and refusals are right."""
+    usual: str = "put-is-found"
+    """The check of keys about which nothing special is known."""
     known: dict[Content, None] = field(default_factory=dict)
     """Every content that was ever put, to tell whose bytes are found."""
     special: dict[Place, str] = field(default_factory=dict)
     """The check that a key is about since it was damaged, torn or overwritten."""
 
     def __post_init__(self) -> None:
-        self.objects = Objects(claims=self.claims, capacity_bytes=self.capacity_bytes)
+        self.objects = Objects(
+            claims=self.claims,
+            capacity_bytes=self.capacity_bytes,
+            ttl_s=self.ttl_s,
+            lease_s=self.lease_s,
+        )
 
     def answers(
         self, method: str, places: Sequence[Place], reply: Reply, event: StoreEvent
@@ -36,8 +47,13 @@ class StoreJudge:
         """The reply as one bool for each key; None, and told, if it is none."""
         count = len(places)
         self.tally.saw("store-answers")
+        if self.troubled:
+            self.tally.saw("outlives-trouble")
+            if reply.unavailable:
+                return None
         if reply.error:
-            for check in {self.special.get(place, "") for place in places} - {""}:
+            about = {self.special.get(place, "") for place in places} - {""}
+            for check in about | ({self.usual} if self.troubled else set()):
                 self.tally.wrong(check, "no exception", reply.error, f"in {method}", event=event)
             self.tally.wrong("store-answers", "no exception", reply.error, f"in {method}", event=event)
             return None
@@ -54,9 +70,9 @@ class StoreJudge:
         """A batch was put."""
         for place, content, answer in zip(places, contents, answers, strict=True):
             self.known[content] = None
-            right = self.objects.put_answers(place, content)
+            right = self.objects.put_answers(place, content) | ({False} if self.troubled else set())
             before = self.objects.is_there(place)
-            check = "put-is-found"
+            check = self.usual
             # Where a lease refused a delete, a key is there in cases that are about other things.
             if before and self.tally.makes("overwrite-as-declared"):
                 check = "overwrite-as-declared"
@@ -127,8 +143,9 @@ class StoreJudge:
             check = self._check_of(place, mixed=mixed)
             if own is True or mixed or check in self.special.values():
                 self.tally.saw(check)
+            self.objects.looked_up(place, found=answer)
             if expected is not None and answer is not expected:
-                if not answer and check == "damage-is-a-miss":
+                if not answer and (check == "damage-is-a-miss" or self.troubled):
                     continue
                 self.tally.wrong(
                     check if not answer or mixed else self._of_absent(place, method),
@@ -142,7 +159,7 @@ class StoreJudge:
         special = self.special.get(place, "")
         if special:
             return special
-        return "batch-as-declared" if mixed else "put-is-found"
+        return "batch-as-declared" if mixed and self.tally.makes("batch-as-declared") else self.usual
 
     def _of_absent(self, place: Place, method: str) -> str:
         if self.special.get(place):
@@ -150,7 +167,7 @@ class StoreJudge:
         elsewhere = any(content.key == place[1] and content.namespace != place[0] for content in self.known)
         if elsewhere:
             return "namespaces-apart"
-        return "own-bytes" if method == "get" else "put-is-found"
+        return "own-bytes" if method == "get" else self.usual
 
     def _bytes(self, place: Place, found: bytes, event: StoreEvent) -> None:
         """A get that succeeds brought one of the contents that may be there."""
@@ -176,6 +193,19 @@ class StoreJudge:
     def _equal(self, found: bytes, content: Content) -> bool:
         own = bytes_of(content)
         return found == own or (len(found) < len(own) and own.startswith(found))
+
+    def weight(self, grown_bytes: int | None, size_bytes: int, event: StoreEvent) -> None:
+        """A get of so many bytes took that much memory beside its buffer; None if nobody knows."""
+        if grown_bytes is None:
+            return
+        self.tally.saw("no-second-copy")
+        if grown_bytes > size_bytes // 2:
+            self.tally.wrong(
+                "no-second-copy",
+                f"a get of {size_bytes} bytes that takes no memory of that size beside its buffer",
+                f"the process was larger by {grown_bytes} bytes meanwhile",
+                event=event,
+            )
 
     def bound(self, present_bytes: int, event: StoreEvent) -> None:
         """All that is found fits into the capacity."""

@@ -7,6 +7,7 @@ name; a kind is these two, and nothing else knows of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvconform.contract.objects import ABSENT, Content, Place
@@ -65,6 +66,8 @@ class _Batch:
         self.places: list[Place] = [(stage.namespace, name) for name in self.names]
         length = stage.given.get("key_bytes", 16)
         self.keys = tuple(key_bytes(name, length) for name in self.names)
+        self.weighed = False
+        """Whether a get tells how much memory it takes."""
         self.where = " in a second process" if elsewhere else ""
         self.about = ", ".join(self.names[:8]) + (f" and {len(self.names) - 8} more" if len(self.names) > 8 else "")  # noqa: PLR2004
 
@@ -89,11 +92,17 @@ class _Batch:
         answers = self.stage.judge.answers("put", self.places, reply, event)
         if answers is not None:
             self.stage.judge.put(self.places, contents, answers, event)
+        elif reply.unavailable:
+            for place, content in zip(self.places, contents, strict=True):
+                self.stage.judge.known[content] = None
+                self.stage.judge.objects.put_unknown(place, [content, ABSENT])
 
     def get(self) -> list[bool]:
         sizes = tuple(self._size(place) for place in self.places)
-        reply = self._call(Asked(method="get", keys=self.keys, sizes=sizes))
+        reply = self._call(Asked(method="get", keys=self.keys, sizes=sizes, weighed=self.weighed))
         event = self.stage.note(f"get {self.about}{self.where}: {_said(reply)}")
+        if self.weighed:
+            self.stage.judge.weight(reply.grown_bytes, sum(sizes), event)
         answers = self.stage.judge.answers("get", self.places, reply, event)
         if answers is not None:
             self.stage.judge.get(self.places, reply, answers, event)
@@ -120,9 +129,11 @@ class _Batch:
         answers = self.stage.judge.answers("delete", self.places, reply, event)
         for place, answer in zip(self.places, answers or (), strict=False):
             right = self.stage.judge.objects.delete_answers(place)
-            self.stage.tally.saw("put-is-found")
-            if answer not in right:
-                self.stage.tally.wrong("put-is-found", f"a delete of {place[1]!r} that answers {not answer}", str(answer), event=event)
+            leased = self.stage.judge.special.get(place) == "lease-holds"
+            check = "lease-holds" if leased else "put-is-found"
+            self.stage.tally.saw(check)
+            if answer not in right and not self.stage.judge.troubled:
+                self.stage.tally.wrong(check, f"a delete of {place[1]!r} that answers {not answer}", str(answer), event=event)
             self.stage.judge.objects.deleted(place, answered=answer)
 
     def _call(self, asked: Asked) -> Reply:
@@ -239,32 +250,94 @@ def _killed_put(stage: StoreStage, what: Mapping[str, Any]) -> None:
 def _damage(stage: StoreStage, what: Mapping[str, Any]) -> None:
     """The files of objects go bad while the store is open, or between two openings."""
     batch = _Batch(stage, what)
-    other_name = what.get("other")
-    length = stage.given.get("key_bytes", 16)
-    other = stage.object_file(key_bytes(other_name, length)) if other_name else None
-    places = [*batch.places, *([(stage.namespace, other_name)] if other_name else [])]
-    for key, name in zip(batch.keys, batch.names, strict=True):
-        file = stage.object_file(key)
-        if file is None or not file.exists():
-            raise StoreCaseError(f"{stage.case.source}: the store tells no file of {name!r}, which was put")
-        DAMAGES[what["how"]](file, other)
-    stage.note(f"the file of {batch.about}: {what['how']}" + (f" with {other_name}" if other_name else ""))
-    for place in places:
-        stage.judge.objects.damaged(place)
-        stage.judge.special[place] = "damage-is-a-miss"
+    names = [*batch.names, *([what["other"]] if "other" in what else [])]
+    files = [_file_of(stage, name) for name in names]
+    for file in files[: len(batch.names)]:
+        if file is not None and files[-1] is not None:
+            DAMAGES[what["how"]](file, files[-1])
+    stage.note(f"the file of {batch.about}: {what['how']}" + (f" with {what['other']}" if "other" in what else ""))
+    for name in names:
+        stage.judge.objects.damaged((stage.namespace, name))
+        stage.judge.special[stage.namespace, name] = "damage-is-a-miss"
 
 
 @_kind
 def _lock(stage: StoreStage, what: Mapping[str, Any]) -> None:
     """Somebody else holds an exclusive lock on the files of objects until the case ends."""
     batch = _Batch(stage, what)
-    for key, place in zip(batch.keys, batch.places, strict=True):
-        file = stage.object_file(key)
-        if file is not None and file.exists():
+    for name, place in zip(batch.names, batch.places, strict=True):
+        file = _file_of(stage, name)
+        if file is not None:
             stage.until_the_end(locked(file))
         stage.judge.objects.damaged(place)
         stage.judge.special[place] = "damage-is-a-miss"
     stage.note(f"the files of {batch.about} are locked by somebody else")
+
+
+def _file_of(stage: StoreStage, name: str) -> Path | None:
+    """The file of an object that is there; a store that tells none has not kept its claim."""
+    if stage.judge.objects.is_there((stage.namespace, name)) is not True:
+        raise StoreCaseError(f"{stage.case.source}: {name!r} was not put, or may be gone: it has no file to damage")
+    file = stage.object_file(key_bytes(name, stage.given.get("key_bytes", 16)))
+    if file is not None and file.exists():
+        return file
+    told = "None" if file is None else f"{file.name}, which does not exist"
+    event = stage.note(f"object_file of {name}: {told}")
+    stage.tally.wrong("store-answers", f"the file of {name!r}, which is there", told, event=event)
+    return None
+
+
+@_kind
+def _troubled(stage: StoreStage, what: Mapping[str, Any]) -> None:
+    """A process of its own has the store open before, while and after its place fails."""
+    stage.close_here()
+    stage.leave_second()
+    _second(stage, what["before"])
+    judge = stage.judge
+    judge.usual = "outlives-trouble"
+    for place in judge.objects.places():
+        judge.special[place] = judge.usual
+    stage.note(f"from here on the place is in trouble: {what['how']}")
+    stage.trouble, judge.troubled = what["how"], True
+    _second(stage, what["while"])
+    stage.trouble, judge.troubled = "", False
+    stage.note("the trouble is over")
+    _second(stage, what["after"])
+    stage.leave_second()
+
+
+@_kind
+def _pass_time(stage: StoreStage, seconds: float) -> None:
+    """So much time passes on the clock that the store was given."""
+    stage.clock.now_s += seconds
+    stage.judge.objects.now_s += seconds
+    stage.note(f"{seconds} s pass")
+    for place in stage.judge.objects.places():
+        if stage.judge.ttl_s is not None:
+            stage.judge.special[place] = "expires-as-set"
+
+
+@_kind
+def _lease(stage: StoreStage, what: Mapping[str, Any]) -> None:
+    """An exists, by which what is there is leased."""
+    batch = _Batch(stage, what)
+    batch.exists()
+    for place in batch.places:
+        stage.judge.special[place] = "lease-holds"
+
+
+@_kind
+def _no_copy(stage: StoreStage, what: Mapping[str, Any]) -> None:
+    """The memory that a get takes, in a process that does nothing else and has got it before."""
+    stage.close_here()
+    batch = _Batch(stage, what, elsewhere=True)
+    batch.put()
+    batch.get()
+    for name in batch.names:
+        one = _Batch(stage, {**what, "keys": [name]}, elsewhere=True)
+        one.weighed = True
+        one.get()
+    stage.leave_second()
 
 
 @_kind

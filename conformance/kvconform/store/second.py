@@ -20,11 +20,17 @@ OPENING, CALL, CLOSING = "open", "call", "close"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came of it: the answer, what the buffers held then, or an exception in words."""
+    """What came of it: the answer, what the buffers held then, or an exception in words.
+
+    ``unavailable`` tells that the exception is the one of a place that fails.  ``grown_bytes`` is
+    by how much the process's memory was larger at some moment of the call, where that was asked.
+    """
 
     answer: Any = None
     found: tuple[bytes, ...] = ()
     error: str = ""
+    unavailable: bool = False
+    grown_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +38,9 @@ class Asked:
     """One method of the store with its keys; ``datas`` are put, ``sizes`` (bytes) are got.
 
     With ``die_after`` the process kills itself at that many calls of functions inside the method
-    (0: as soon as it begins), or when the method is through, whichever comes first.
+    (0: as soon as it begins), or when the method is through, whichever comes first.  ``trouble``
+    is one of `kvconform.store.trouble.TROUBLES`, from which the place suffers meanwhile.  With
+    ``weighed`` the reply tells how much memory the call took.
     """
 
     method: str
@@ -40,6 +48,8 @@ class Asked:
     datas: tuple[bytes, ...] = ()
     sizes: tuple[int, ...] = ()
     die_after: int | None = None
+    trouble: str = ""
+    weighed: bool = False
 
 
 class SecondProcess:

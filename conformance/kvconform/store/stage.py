@@ -5,13 +5,21 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kvconform.case import Case
 from kvconform.engine.calls import ConnectorBrokeError, call
 from kvconform.engine.events import Event
-from kvconform.ports import Store, StoreCapability, StoreClaims, StoreFactory, StoreSetting
+from kvconform.ports import (
+    Store,
+    StoreCapability,
+    StoreClaims,
+    StoreFactory,
+    StoreSetting,
+    StoreUnavailableError,
+)
 from kvconform.results.excerpt import excerpt
 from kvconform.results.failure import broken_by, detail_of
 from kvconform.results.record import CheckResult, Outcome, combine
@@ -26,15 +34,30 @@ from kvconform.store.worker import perform
 
 _ARISES_WITH = {
     "overwrite-as-declared": frozenset({"overwrite"}),
-    "put-is-found": frozenset({"put", "exists", "delete"}),
+    "put-is-found": frozenset({"put", "exists", "delete", "troubled", "no_copy"}),
     "damage-is-a-miss": frozenset({"damage", "lock"}),
     "whole-or-nothing": frozenset({"race", "killed_put"}),
     "exists-agrees-with-get": frozenset({"agree"}),
     "namespaces-apart": frozenset({"namespace"}),
     "batch-as-declared": frozenset({"batch"}),
     "capacity-kept": frozenset({"fill"}),
+    "outlives-trouble": frozenset({"troubled"}),
+    "expires-as-set": frozenset({"pass_time"}),
+    "lease-holds": frozenset({"lease"}),
+    "no-second-copy": frozenset({"no_copy"}),
 }
 """Checks that come up only in cases with one of these kinds of event."""
+
+
+@dataclass(slots=True)
+class CaseClock:
+    """The time of a case in seconds: it passes where an event says so."""
+
+    now_s: float = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now_s
 
 
 class StoreStage:
@@ -61,11 +84,16 @@ class StoreStage:
         self._second: SecondProcess | None = None
         self._stores: dict[str, Store] = {}
         self.namespace = "model"
+        self.clock = CaseClock()
+        self.trouble = ""
+        """What the second process's place suffers from."""
         self.dead = ""
         kinds = kinds_in(self.given["events"])
         self.expected = tuple(
             c for c in checks if c not in _ARISES_WITH or _ARISES_WITH[c] & kinds
         )
+        if "ttl_s" not in self.given:
+            self.expected = tuple(c for c in self.expected if c != "expires-as-set")
         """The checks that the case has, known before anything runs."""
         self.tally = Tally(self.expected, frozenset())
         claims = self._open_first()
@@ -73,8 +101,15 @@ class StoreStage:
         if missing and not self.dead:
             self.close()
             raise NotApplicableError(f"n/a: {StoreCapability(missing[0])}")
+        if "pass_time" in kinds and StoreCapability.REAL_TIME in claims.capabilities and not self.dead:
+            self.close()
+            raise NotApplicableError("n/a: real_time: its time is the machine's, not the case's")
         self.judge = StoreJudge(
-            claims=claims, capacity_bytes=self.given.get("capacity_bytes"), tally=self.tally
+            claims=claims,
+            capacity_bytes=self.given.get("capacity_bytes"),
+            tally=self.tally,
+            ttl_s=self.given.get("ttl_s"),
+            lease_s=self.given.get("lease_s"),
         )
         self._needs_key(claims)
 
@@ -112,6 +147,9 @@ class StoreStage:
             directory=self._folder,
             namespace=namespace or self.namespace,
             capacity_bytes=self.given.get("capacity_bytes"),
+            ttl_s=self.given.get("ttl_s"),
+            lease_s=self.given.get("lease_s"),
+            clock=self.clock,
         )
 
     def play(self) -> None:
@@ -130,11 +168,12 @@ class StoreStage:
     def ask(self, asked: Asked, *, elsewhere: bool = False) -> Reply:
         """Call a method of the store, here or in the second process."""
         if elsewhere:
-            return self.second().call(asked)
+            return self.second().call(replace(asked, trouble=self.trouble))
         try:
             return call(asked.method, perform, self._store(), asked)  # type: ignore[no-any-return]
         except ConnectorBrokeError as error:
-            return Reply(error=error.text)
+            failed = isinstance(error.__cause__, StoreUnavailableError)
+            return Reply(error=error.text, unavailable=failed)
 
     def second(self) -> SecondProcess:
         """The second process, with the store of the current namespace open."""

@@ -22,6 +22,7 @@ from kvconform_reference.mutants.pages import PAGES
 from kvconform_reference.mutants.recurrent import RECURRENT
 from kvconform_reference.mutants.resets import RESETS
 from kvconform_reference.mutants.speculation import SPECULATION
+from kvconform_reference.mutants.store_claims import STORE_CLAIMS
 from kvconform_reference.mutants.stores import STORES
 from kvconform_reference.mutants.timing import TIMING
 
@@ -45,6 +46,7 @@ MUTANTS: dict[str, Mutant] = {
         PAGES,
         NEUTRALITY,
         STORES,
+        STORE_CLAIMS,
         IMPOSTORS,
     )
     for mutant in family

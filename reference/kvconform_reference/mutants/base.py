@@ -32,6 +32,8 @@ class Mutant:
     """The connector without the fault."""
     classes: tuple[str, ...] = ()
     """Classes of faults seen in the field that it stands for: C1 to C18."""
+    unkept: str = ""
+    """The capability of a store that it claims and does not keep, if that is its fault."""
 
 
 class Patched(ReferenceConnector):

@@ -20,12 +20,12 @@ class _Bare(FileStore):
 
     def _read(self, key: bytes) -> bytes | None:
         try:
-            return self.object_file(key).read_bytes() or None
+            return self._file(key).read_bytes() or None
         except OSError:
             return None
 
     def _used(self, but: bytes) -> int:
-        own = self.object_file(but).name
+        own = self._file(but).name
         files = (file for file in self._folder.iterdir() if file.name != own and file.name[0] != ".")
         return sum(file.stat().st_size for file in files)
 
@@ -56,7 +56,7 @@ class _Raises(FileStore):
     """A file that cannot be read ends the batch."""
 
     def _read(self, key: bytes) -> bytes | None:
-        file = self.object_file(key)
+        file = self._file(key)
         if file.exists() and super()._read(key) is None:
             raise OSError(f"{file.name}: bad object")
         return super()._read(key)
@@ -96,7 +96,7 @@ class _InPlace(_Bare):
     """Writes into the file that readers read, piece by piece, and reads what is there."""
 
     def _put(self, key: bytes, data: memoryview) -> bool:
-        with self.object_file(key).open("wb", buffering=0) as stream:
+        with self._file(key).open("wb", buffering=0) as stream:
             stream.truncate(len(data))
             for start in range(0, len(data), 1024):
                 stream.write(data[start : start + 1024])
@@ -121,8 +121,8 @@ class _OneNamespace(FileStore):
 class _ShortKeys(FileStore):
     """Names its files by the first characters of a key."""
 
-    def object_file(self, key: bytes) -> Path:
-        return super().object_file(key[:15])
+    def _file(self, key: bytes) -> Path:
+        return super()._file(key[:15])
 
     def _head(self, key: bytes, data: bytes | memoryview) -> bytes:
         return super()._head(key[:15], data)
@@ -170,7 +170,7 @@ class _IndexInMemory(FileStore):
 class _HashNames(FileStore):
     """Names its files by Python's own hash of a key, which another process has another of."""
 
-    def object_file(self, key: bytes) -> Path:
+    def _file(self, key: bytes) -> Path:
         return self._folder / f"{hash(key):x}"
 
 
@@ -186,6 +186,13 @@ def _over(store: type[Store]) -> ConnectorFactory:
     return OverStore(store)
 
 
+_UNKEPT = {
+    "store-unbounded": "bounded",
+    "store-refuses-early": "evicts",
+    "store-text-keys": "any_key",
+    "store-index-in-memory": "persistent",
+}
+
 STORES = tuple(
     Mutant(
         name=name,
@@ -194,6 +201,7 @@ STORES = tuple(
         factory=_over(store),
         classes=classes,
         against=f"store:{'fs' if issubclass(store, FileStore) else 'memory'}",
+        unkept=_UNKEPT.get(name, ""),
     )
     for name, fault, clauses, store, classes in (
         ("store-short-read", "A file that was cut comes back with what the last get left behind.", ("STO-5",), _ShortReads, ("C12",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -16,9 +17,24 @@ from kvconform.ports import (
     StoreCapability,
     StoreClaims,
     StoreSetting,
+    StoreUnavailableError,
 )
 
 _DIGEST_BYTES = 16
+_OF_THE_PLACE = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+    }
+)
+"""Errors of the file system as a whole, not of one object's file."""
 _WORDS = 2  # a digest of namespace and key, one of the bytes
 
 
@@ -39,6 +55,7 @@ class FileStore(Store):
                 StoreCapability.ANY_KEY,
                 StoreCapability.DELETES,
                 StoreCapability.OBJECT_FILES,
+                StoreCapability.PARTIAL_READS,
             }
         ),
         exists_answer=BatchAnswer.PER_KEY,
@@ -50,7 +67,10 @@ class FileStore(Store):
         self._namespace = setting.namespace.encode()
         # Any text may name a namespace, and not any text can name a folder.
         self._folder = setting.directory / _named(self._namespace)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _failed("does not open", self._folder, error) from error
         self._room = setting.capacity_bytes
 
     def exists(self, keys: Sequence[bytes]) -> Sequence[bool]:
@@ -58,8 +78,16 @@ class FileStore(Store):
         return [self._read(key) is not None for key in keys]
 
     def put(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
-        """Write each object; a file system that refuses makes a False."""
-        return [self._put(key, buffer) for key, buffer in zip(keys, buffers, strict=True)]
+        """Write each object; a file system that is full or refuses all raises."""
+        answers = []
+        for key, buffer in zip(keys, buffers, strict=True):
+            try:
+                answers.append(self._put(key, buffer))
+            except OSError as error:
+                if error.errno in _OF_THE_PLACE:
+                    raise _failed("cannot write", self._folder, error) from error
+                answers.append(False)
+        return answers
 
     def _put(self, key: bytes, data: memoryview) -> bool:
         if self._room is not None and self._used(but=key) + len(data) > self._room:
@@ -70,16 +98,16 @@ class FileStore(Store):
             with os.fdopen(handle, "wb") as stream:
                 stream.write(self._head(key, data))
                 stream.write(data)
-            Path(name).replace(self.object_file(key))
+            Path(name).replace(self._file(key))
         except OSError:
             with suppress(OSError):
                 Path(name).unlink()
-            return False
+            raise
         return True
 
     def _used(self, but: bytes) -> int:
         """Bytes of all objects but one, the heads of files left out."""
-        own = self.object_file(but).name
+        own = self._file(but).name
         sizes = 0
         for entry in os.scandir(self._folder):
             with suppress(FileNotFoundError):  # another process has deleted it
@@ -88,19 +116,19 @@ class FileStore(Store):
         return sizes
 
     def get(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
-        """Read each object into its buffer."""
+        """Read each object, or its front, into its buffer."""
         return [self._get(key, buffer) for key, buffer in zip(keys, buffers, strict=True)]
 
     def _get(self, key: bytes, buffer: memoryview) -> bool:
         data = self._read(key)
-        if data is None or len(data) != len(buffer):
+        if data is None or len(data) < len(buffer):
             return False
-        buffer[:] = data
+        buffer[:] = data[: len(buffer)]  # all of it was read, to compare the digest
         return True
 
     def _read(self, key: bytes) -> bytes | None:
         try:
-            content = self.object_file(key).read_bytes()
+            content = self._file(key).read_bytes()
         except OSError:
             return None
         head, data = content[: _WORDS * _DIGEST_BYTES], content[_WORDS * _DIGEST_BYTES :]
@@ -115,15 +143,23 @@ class FileStore(Store):
         answers = []
         for key in keys:
             try:
-                self.object_file(key).unlink()
+                self._file(key).unlink()
                 answers.append(True)
             except OSError:
                 answers.append(False)
         return answers
 
     def object_file(self, key: bytes) -> Path:
-        """The file of a key; a name of a digest, so that keys of any bytes and length have one."""
+        """The file of a key, there or not."""
+        return self._file(key)
+
+    def _file(self, key: bytes) -> Path:
+        """A name of a digest, so that keys of any bytes and length have one."""
         return self._folder / _named(key)
+
+
+def _failed(what: str, folder: Path, error: OSError) -> StoreUnavailableError:
+    return StoreUnavailableError(f"fs {what} in {folder}: {error.strerror}")
 
 
 def _named(text: bytes) -> str:

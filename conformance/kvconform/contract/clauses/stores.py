@@ -57,7 +57,7 @@ CLAUSES = (
     ),
     Clause(
         id="STO-7",
-        text="The methods of a store raise nothing and answer one bool for each key.",
+        text="The methods of a store raise nothing but that their place fails, and answer as the port says: one bool for each key.",
         severity=Severity.DEATH,
         safe=True,
         reason="An exception takes the whole batch down, and with it the engine.",
@@ -87,6 +87,38 @@ CLAUSES = (
         reason="Another dtype, layout, model or rank gives equal tokens other bytes.",
         source=_SOURCE,
     ),
+    Clause(
+        id="STO-11",
+        text="Where the disk is full or access is denied, a put answers False and a get is a miss, or StoreUnavailableError says why; what was there before is found when the trouble is over, and new objects are taken.",
+        severity=Severity.CORRUPTION,
+        safe=True,
+        reason="Disks fill up in mid-run: half an object under a good key is a wrong answer, and a store that never recovers is lost benefit until somebody restarts the engine.",
+        source=_SOURCE,
+    ),
+    Clause(
+        id="STO-12",
+        text="Where a time to live is set, an object is found until it is over since its put, and not after.",
+        severity=Severity.BENEFIT,
+        safe=True,
+        reason="What expires too soon is computed again; what never expires is kept beyond what its owner was promised.",
+        source=_SOURCE,
+    ),
+    Clause(
+        id="STO-13",
+        text="What an exists or a get found neither makes way nor is deleted while the setting's lease lasts, and is free afterwards.",
+        severity=Severity.BENEFIT,
+        safe=True,
+        reason="A load is admitted by a lookup: what goes between the two fails the load; what never goes fills the store.",
+        source=_SOURCE,
+    ),
+    Clause(
+        id="STO-14",
+        text="A store that claims zero copy brings an object into the caller's buffer without a second copy in the process.",
+        severity=Severity.COST,
+        safe=True,
+        reason="Who sizes host memory by the claim runs out of it when many chunks are loaded at once.",
+        source=_SOURCE,
+    ),
 )
 
 CHECKS = (
@@ -100,4 +132,8 @@ CHECKS = (
     Check(name="whole-or-nothing", clause="STO-8", witness="a key whose put was not alone or did not end was asked for"),
     Check(name="capacity-kept", clause="STO-9", witness="more was put than there is room for"),
     Check(name="namespaces-apart", clause="STO-10", witness="a key of another namespace was asked for"),
+    Check(name="outlives-trouble", clause="STO-11", witness="a method was called while the place was in trouble"),
+    Check(name="expires-as-set", clause="STO-12", witness="a key was asked for after time had passed"),
+    Check(name="lease-holds", clause="STO-13", witness="a key was asked for that a lease keeps or kept"),
+    Check(name="no-second-copy", clause="STO-14", witness="the memory that a get takes was measured"),
 )
