@@ -131,6 +131,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _measured(package: Package, plays: Plays, ordered: Sequence[Play]) -> Survey:
+    plays.factories()  # here, so that a name which is none is told, and each fork has what they need
     reaches = {}
     for reach in measure(package, plays, ordered):
         reaches[reach.play] = reach

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
 
 from kvconform.mutation.operators import Change
@@ -63,7 +63,7 @@ class Survey:
 
     package: Package
     plays: Plays
-    reached: Sequence[Reach]
+    reached: InitVar[Sequence[Reach]]
     places: frozenset[Place]
     _at: dict[Place, list[Play]] = field(init=False)
     _seconds: dict[Play, float] = field(init=False)
@@ -71,12 +71,12 @@ class Survey:
     _told_of: Counter[tuple[Play, str]] = field(default_factory=Counter, init=False)
     """The same by file, and by file and function."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, reached: Sequence[Reach]) -> None:
         self._at = defaultdict(list)
-        for reach in self.reached:
+        for reach in reached:
             for place in reach.places:
                 self._at[place].append(reach.play)
-        self._seconds = {reach.play: reach.seconds for reach in self.reached}
+        self._seconds = {reach.play: reach.seconds for reach in reached}
 
     def run(
         self, changes: Sequence[Change], limits: Mapping[str, int], most: int | None = None
