@@ -64,7 +64,7 @@ def marked(source: str, file: str) -> tuple[ast.Module, frozenset[Place]]:
 
 
 def _mark(file: str, statement: ast.stmt) -> ast.stmt:
-    place = ast.Constant(value=(file, statement.lineno))
+    place = ast.Tuple(elts=[ast.Constant(file), ast.Constant(statement.lineno)], ctx=ast.Load())
     name = ast.Name(id=_MARK, ctx=ast.Load())
     return ast.copy_location(ast.Expr(ast.Call(func=name, args=[place], keywords=[])), statement)
 
