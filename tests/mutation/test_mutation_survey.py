@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +15,15 @@ from kvconform.matrix import find_matrices, load_matrices
 from kvconform.mutation.known import Known, KnownError
 from kvconform.mutation.operators import Change
 from kvconform.mutation.package import NoSourceError, Package
-from kvconform.mutation.survey import Fate, Finding, Play, Survey
-from kvconform.registry import resolve_connector
+from kvconform.mutation.play import Play, Plays
+from kvconform.mutation.reach import NotPlayedError, marked, measure
+from kvconform.mutation.survey import Fate, Finding, Survey
 from kvconform.run.forked import Lost, forked, within
 from kvconform.run.inline import Player
 
-CASE = "cold-consumer[keep.0-sched.sync]"
+NAME = "tiny.make:make"
+
+PLAY = Play(case="cold-consumer[keep.0-sched.sync]", connector=NAME)
 
 TINY = """\
 from kvconform_reference import make_connector as reference
@@ -31,6 +36,10 @@ def limit():
     return 0
 
 
+def idle():
+    return 7
+
+
 def make(layout, setting):
     limit()
     connector = reference(layout, setting)
@@ -40,19 +49,25 @@ def make(layout, setting):
 
 
 @pytest.fixture
-def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Survey:
-    """A small package around the reference, and one case."""
+def plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plays:
+    """Cases on a small package around the reference."""
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
     (folder / "make.py").write_text(TINY)
     monkeypatch.syspath_prepend(tmp_path)
-    name = "tiny.make:make"
+    player = Player(load_matrices(find_matrices(["coverage/cold_consumer"])))
+    return Plays(player=player, main=NAME, connectors=[NAME])
+
+
+def surveyed(plays: Plays) -> Survey:
+    """A survey of one case on the package as it is."""
+    package = Package.of(NAME)
     return Survey(
-        package=Package.of(name),
-        unchanged=resolve_connector(name).factory,
-        player=Player(load_matrices(find_matrices(["coverage/cold_consumer"]))),
-        plays=[Play(case=CASE)],
+        package=package,
+        plays=plays,
+        reached=list(measure(package, plays, [PLAY])),
+        places=marked(package.source("make.py"), "make.py")[1],
     )
 
 
@@ -62,21 +77,24 @@ def fates(survey: Survey, choose: Callable[[Change], bool]) -> dict[str, Finding
     return {finding.change.after: finding for finding in survey.run(wanted, {})}
 
 
-def test_fates(survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed by a verdict, by a hang; survived where nothing tells."""
-    monkeypatch.setattr("kvconform.mutation.survey._CASE_CPU_SECONDS", 2.0)
-    found = fates(survey, lambda one: one.function in {"make", "limit"})
+def test_fates(plays: Plays, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed by a verdict, by a hang; survived where nothing tells, or nothing comes there."""
+    monkeypatch.setattr("kvconform.mutation.survey._CASE_CPU_SECONDS", 1.0)
+    survey = surveyed(plays)
+    found = fates(survey, lambda one: one.function in {"make", "limit", "idle"})
     assert found["connector.scheduler.has_pending_work = lambda: True"].fate is Fate.KILLED
     assert "TRM-1" in found["connector.scheduler.has_pending_work = lambda: True"].how
     hung = fates(survey, lambda one: one.before == "count += 1")
     assert hung["pass"].how == "hang"
     assert found["count = 2"].fate is Fate.SURVIVED
-    assert found["return 1"].fate is Fate.SURVIVED
-    assert survey.told[Play(case=CASE)] >= 1
+    assert found["return 1"].played == found["return 1"].reaching == 1
+    assert found["return 8"].how == "no case reaches it"
+    assert found["return 8"].fate is Fate.SURVIVED
 
 
-def test_this_process_keeps_the_code_as_it_is(survey: Survey) -> None:
+def test_this_process_keeps_the_code_as_it_is(plays: Plays) -> None:
     """What is imported anew is gone with the process that did it."""
+    survey = surveyed(plays)
     before = dict(sys.modules)
     fates(survey, lambda one: one.after == "return 1")
     assert {n: m for n, m in sys.modules.items() if n.startswith("tiny")} == {
@@ -84,20 +102,66 @@ def test_this_process_keeps_the_code_as_it_is(survey: Survey) -> None:
     }
 
 
-def test_a_play_that_the_connector_fails_anyway_tells_nothing(survey: Survey) -> None:
+def test_what_a_play_reaches(plays: Plays) -> None:
+    """Statements of functions that ran, and of those alone."""
+    (reach,) = measure(Package.of(NAME), plays, [PLAY])
+    lines = TINY.splitlines()
+    reached = {lines[line - 1].strip() for _, line in reach.places}
+    assert {"count += 1", "return connector"} <= reached
+    assert "return 7" not in reached
+    _, places = marked(TINY, "make.py")
+    assert {lines[line - 1].strip() for _, line in places} - reached == {"return 7"}
+
+
+def test_marks_stand_in_every_branch_and_change_nothing() -> None:
+    """Bodies of loops, handlers and functions within functions; the value is the same."""
+    source = """\
+def f(n):
+    total = 0
+    for k in range(n):
+        try:
+            total += 6 // k
+        except ZeroDivisionError:
+            total -= 1
+        else:
+            if total > 20:
+                break
+            elif total > 5:
+                continue
+    def g():
+        return total
+    return g()
+"""
+    seen: set[tuple[str, int]] = set()
+    tree, places = marked(source, "m.py")
+    names: dict[str, Any] = {"__kvconform_reached__": seen.add}
+    exec(compile(tree, "m.py", "exec"), names)  # noqa: S102 - our own text
+    plain: dict[str, Any] = {}
+    exec(source, plain)  # noqa: S102 - our own text
+    assert not seen
+    assert names["f"](4) == plain["f"](4)
+    assert {line for _, line in places - seen} == {10}
+
+
+def test_a_play_that_the_connector_fails_anyway_tells_nothing(plays: Plays) -> None:
     """Else every change would be killed by it."""
-    broken = Survey(
-        package=survey.package,
-        unchanged=resolve_connector("mutant:never-at-rest").factory,
-        player=survey.player,
-        plays=survey.plays,
-    )
-    found = fates(broken, lambda one: "has_pending_work" in one.before)
-    assert {finding.fate for finding in found.values()} == {Fate.SURVIVED}
+    broken = "mutant:never-at-rest"
+    wanted = [replace(PLAY, connector=broken)]
+    with pytest.raises(NotPlayedError, match="passes none"):
+        list(measure(Package.of(NAME), replace(plays, connectors=[broken]), wanted))
+
+
+def test_a_package_that_cannot_be_imported_anew_proves_nothing(
+    plays: Plays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every change would be killed for it."""
+    monkeypatch.setattr(Package, "source", lambda *_: "raise ImportError")
+    with pytest.raises(NotPlayedError, match="importing it anew fails"):
+        list(measure(Package.of(NAME), plays, [PLAY]))
 
 
 def test_only_code_with_a_source_can_be_changed() -> None:
-    """A mutant's factory is a class; a lambda or a builtin is told."""
+    """A builtin has none."""
     with pytest.raises(NoSourceError, match="nothing to change"):
         Package.of("builtins:len")
 
@@ -110,6 +174,8 @@ def test_known_files_are_checked(tmp_path: Path) -> None:
         ('[survivors]\n"a" = ""\n', "needs a reason"),
         ("[survivors\n", "cannot be read"),
         ("also = 3\n", r"\[\[also\]\]"),
+        ("[[also]]\nsync_loads = true\n", r"\[\[also\]\]"),
+        ("first = [3]\n", "list of cases"),
     ):
         path.write_text(text)
         with pytest.raises(KnownError, match=told):
@@ -119,16 +185,16 @@ def test_known_files_are_checked(tmp_path: Path) -> None:
 def test_the_command_wants_a_reason_for_each_survivor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One matrix cannot tell the reference's options, so these survive; with reasons it is 0."""
+    """Two cases cannot tell how much room a budget gives; with reasons for the survivors it is 0."""
     path = tmp_path / "known.toml"
     path.write_text("")
-    words = ["mutate", "--only", "connector.py", "--sample", "3", "--seed", "1", "--most", "2"]
+    words = ["mutate", "--only", "connector.py", "--sample", "6", "--seed", "0", "--most", "2"]
     words += ["--known", str(path), "smoke"]
-    code = main(words)
+    assert main(words) == 1
     told = capsys.readouterr().out
-    lines = [line for line in told.splitlines() if "survived, for no known reason: " in line]
-    assert code == int(bool(lines))
-    assert "of 3 killed" in told
+    lines = [line for line in told.splitlines() if ", for no known reason: " in line]
+    assert lines
+    assert "of 6 killed" in told
     keys = [line.partition("reason: ")[2] for line in lines]
     path.write_text("[survivors]\n" + "".join(f"{key} = 'no case asks'\n" for key in keys))
     assert main(words) == 0

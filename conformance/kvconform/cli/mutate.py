@@ -7,7 +7,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from kvconform.cli.command import (
@@ -23,18 +23,29 @@ from kvconform.matrix import Matrix
 from kvconform.mutation.known import Known
 from kvconform.mutation.operators import Change
 from kvconform.mutation.package import NoSourceError, Package
-from kvconform.mutation.survey import Fate, Finding, Play, Survey
-from kvconform.registry import list_mutants, resolve_connector
+from kvconform.mutation.play import Play, Plays
+from kvconform.mutation.reach import marked, measure
+from kvconform.mutation.survey import Fate, Finding, Survey
+from kvconform.registry import list_mutants
 from kvconform.run.inline import Player
 
 _LEAST = 95
 """Per cent of the changes that must be killed."""
 
-_KNOWN = 150
-"""Cases that a known survivor gets: those that have told most, and as many more."""
+_EACH = 24
+"""Cases of a matrix that are played unless --each says another number."""
+
+_MOST = 300
+"""Cases that a change gets unless --most says another number."""
+
+_KNOWN = 100
+"""Cases that a known survivor gets."""
+
+_LATE = 100
+"""A change that takes more cases than this is told, as a file of --known may have them tried first."""
 
 _ALSO = 60
-"""Cases that are played under each of the settings that the file of --known adds."""
+"""Cases that are played once more for each of the tables [[also]] of --known, of those that tell most."""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -58,10 +69,18 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--sample", metavar="N", type=positive_number, help="try N of the changes, drawn by --seed"
     )
     parser.add_argument(
+        "--each",
+        metavar="N",
+        type=positive_number,
+        default=_EACH,
+        help="play N cases of each matrix, those that tell mutants apart first, and what the file of "
+        f"--known has first (default: {_EACH})",
+    )
+    parser.add_argument(
         "--most",
         metavar="N",
         type=positive_number,
-        help="give a change up as survived after N cases (default: all cases)",
+        help=f"give a change up as survived after N cases that reach it (default: {_MOST})",
     )
     parser.add_argument(
         "--seed",
@@ -75,7 +94,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     """Try the changes; tell the survivors, and what the file of known ones has too much."""
     known = Known.read(options.known) if options.known else Known()
-    unchanged = resolve_connector(options.connector).factory
     package = Package.of(options.connector)
     strange = sorted(set(options.only) - set(package.files))
     if strange:
@@ -89,55 +107,100 @@ def execute(options: argparse.Namespace) -> int:
     if options.sample is not None and options.sample < len(tried):
         drawn = random.Random(options.seed).sample(range(len(tried)), options.sample)  # noqa: S311
         tried = [tried[at] for at in sorted(drawn)]
-    plays = _plays(matrices, known.also, options.seed)
-    survey = Survey(
-        package=package,
-        unchanged=unchanged,
+    plays = Plays(
         player=Player(matrices, templates=tuple(p.absolute() for p in options.templates)),
-        plays=plays,
+        main=options.connector,
+        connectors=sorted({options.connector, *(also.connector for also in known.also)} - {""}),
     )
+    ordered, unmet = _ordered_plays(matrices, known, plays, options)
+    survey = _measured(package, plays, ordered)
     limits = dict.fromkeys(known.survivors, options.most or _KNOWN)
     findings = {}
-    for finding in survey.run(tried, limits, options.most):
+    for finding in survey.run(tried, limits, options.most or _MOST):
         findings[finding.change.key] = finding
         _note(finding, len(findings), len(tried), known)
-    ordered = [findings[change.key] for change in tried]
-    whole = not (options.only or options.sample or options.most)
-    faults = _unexplained(ordered, known) + (_stale(every, known) if whole else [])
-    _report(ordered, len(wanted) - len(tried) if options.sample is None else 0)
+    found = [findings[change.key] for change in tried]
+    whole = not (options.only or options.sample or options.most or options.paths)
+    faults = _unexplained(found, known)
+    if whole:
+        faults += _stale(every, known) + [f"to be tried first, and no case: {one}" for one in unmet]
+    _report(found, len(wanted) - len(tried) if options.sample is None else 0)
     for fault in faults:
         say(fault)
-    return int(bool(faults) or (whole and _percent(ordered) < _LEAST))
+    return int(bool(faults) or (whole and _percent(found) < _LEAST))
 
 
-def _plays(
-    matrices: Sequence[Matrix], also: Sequence[Mapping[str, object]], seed: int
-) -> list[Play]:
-    """Cases that tell mutants apart and one of each matrix; some under other settings; the rest."""
+def _measured(package: Package, plays: Plays, ordered: Sequence[Play]) -> Survey:
+    plays.factories()  # here, so that a name which is none is told, and each fork has what they need
+    reaches = {}
+    for reach in measure(package, plays, ordered):
+        reaches[reach.play] = reach
+    idle = len(ordered) - len(reaches)
+    sys.stderr.write(
+        f"{count(len(reaches), 'case', 'cases')} can tell changes, {idle} do not apply or fail without one\n"
+    )
+    return Survey(
+        package=package,
+        plays=plays,
+        reached=[reaches[play] for play in ordered if play in reaches],
+        places=frozenset().union(*(marked(package.source(file), file)[1] for file in package.files)),
+    )
+
+
+def _ordered_plays(
+    matrices: Sequence[Matrix], known: Known, plays: Plays, options: argparse.Namespace
+) -> tuple[list[Play], list[str]]:
+    """Those that are to be first, then each matrix in turn; and names among the first that no play has.
+
+    A matrix begins with the cases that tell mutants apart.  After its first case come those under
+    other settings.
+    """
     killers = {mutant.describe.get("killer", "") for mutant in list_mutants()}
-    cases = [f"{m.name}[{row.id}]" for m in matrices for row in m.rows]
-    wanted = killers | {f"{m.name}[{row.id}]" for m in matrices for row in m.rows[-1:]}
-    best = [case for case in cases if case in wanted]
-    rest = [case for case in cases if case not in wanted]
-    drawing = random.Random(seed)  # noqa: S311 - a draw, no secret
-    # Neighbours are alike: in their order a change would meet one matrix after another.
+    drawing = random.Random(options.seed)  # noqa: S311 - a draw, no secret
+    turns: list[tuple[int, float, Play]] = []
+    best: list[str] = []
+    for matrix in matrices:
+        cases = [f"{matrix.name}[{row.id}]" for row in matrix.rows]
+        # Neighbours are alike: in their order a change would meet one value of an axis for long.
+        drawing.shuffle(cases)
+        cases.sort(key=lambda case: case not in killers)
+        best += [case for at, case in enumerate(cases) if not at or case in killers]
+        turns += [
+            (turn, drawing.random(), Play(case=case, connector=plays.main))
+            for turn, case in enumerate(cases)
+        ]
     drawing.shuffle(best)
-    drawing.shuffle(rest)
-    return [
-        *(Play(case=case) for case in best),
-        *(
-            Play(case=case, options=tuple(settings.items()))
-            for settings in also
-            for case in best[:_ALSO]
-        ),
-        *(Play(case=case) for case in rest),
+    for also in known.also:
+        whole = [c for c in plays.player.cases if c.partition("[")[0] in also.matrices]
+        turns += [
+            (
+                1,
+                drawing.random(),
+                Play(
+                    case=case,
+                    connector=also.connector or plays.main,
+                    options=tuple(also.options.items()),
+                ),
+            )
+            for case in dict.fromkeys([*best[:_ALSO], *whole])
+        ]
+    first = {name: turn for turn, name in enumerate(known.first)}
+    named = {plays.told(play): play for *_, play in turns}
+    ordered = [
+        play
+        for turn, _, play in sorted(turns, key=lambda one: one[:2])
+        if turn < options.each or plays.told(play) in first
     ]
+    ordered.sort(key=lambda play: first.get(plays.told(play), len(first)))
+    return ordered, [name for name in known.first if name not in named]
 
 
 def _note(finding: Finding, done: int, total: int, known: Known) -> None:
     new = finding.fate is not Fate.KILLED and finding.change.key not in known.survivors
     if new:
         sys.stderr.write(f"{finding.change.place}: {finding.fate}: {finding.change.key}\n")
+    elif finding.played > _LATE and finding.fate is Fate.KILLED:
+        sys.stderr.write(f"{finding.change.place}: told late: {finding.how}\n")
     if new or done % 50 == 0 or done == total:
         sys.stderr.write(f"{done} of {count(total, 'change', 'changes')}\n")
 
@@ -155,10 +218,14 @@ def _unexplained(findings: Sequence[Finding], known: Known) -> list[str]:
         if finding.fate is Fate.BROKE:
             told.append(f"{change.place}: broke the suite: {change.key}\n  {finding.how}")
         elif finding.fate is Fate.SURVIVED and not listed:
-            told.append(f"{change.place}: survived, for no known reason: {json.dumps(change.key)}")
+            told.append(f"{change.place}: survived ({_tried(finding)}), for no known reason: {json.dumps(change.key)}")
         elif finding.fate is Fate.KILLED and listed:
             told.append(f"{change.place}: known to survive, and killed by {finding.how}: {change.key}")
     return told
+
+
+def _tried(finding: Finding) -> str:
+    return finding.how or f"{finding.played} of the {count(finding.reaching, 'case', 'cases')} that reach it"
 
 
 def _stale(every: Sequence[Change], known: Known) -> list[str]:

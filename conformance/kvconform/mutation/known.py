@@ -11,7 +11,7 @@ from kvconform.mutation.operators import Change
 from kvconform.ports import KvconformError
 
 _REASONS = ("excluded", "survivors")
-_ALSO = "also"
+_TABLES = (*_REASONS, "also", "first")
 
 
 class KnownError(KvconformError):
@@ -19,16 +19,30 @@ class KnownError(KvconformError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Also:
+    """Some cases played once more, for code that runs no other way.
+
+    On ``connector`` (empty: the one that is changed), with ``options`` as settings; all cases of
+    ``matrices`` are among them.
+    """
+
+    connector: str = ""
+    options: Mapping[str, object] = field(default_factory=dict)
+    matrices: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """Reasons: of code that is ``excluded`` by ``file`` or ``file:function``, of ``survivors`` by their key.
 
-    ``also`` are settings of the connector under which some cases are played once more, for code
-    that runs under no others.
+    ``first`` are the plays that have told most, or what no other one told, in the words in which
+    a survey tells them.
     """
 
     excluded: Mapping[str, str] = field(default_factory=dict)
     survivors: Mapping[str, str] = field(default_factory=dict)
-    also: Sequence[Mapping[str, object]] = ()
+    also: Sequence[Also] = ()
+    first: Sequence[str] = ()
 
     @classmethod
     def read(cls, path: Path) -> Known:
@@ -37,18 +51,26 @@ class Known:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise KnownError(f"{path}: cannot be read: {error}") from error
-        strange = sorted(set(data) - {*_REASONS, _ALSO})
+        strange = sorted(set(data) - set(_TABLES))
         if strange:
-            raise KnownError(f"{path}: unknown table {strange[0]!r}; there are {', '.join([*_REASONS, _ALSO])}")
+            raise KnownError(f"{path}: unknown table {strange[0]!r}; there are {', '.join(_TABLES)}")
         for section in _REASONS:
             for key, reason in data.get(section, {}).items():
                 if not isinstance(reason, str) or not reason.strip():
                     raise KnownError(f"{path}: {section}: {key!r} needs a reason, a text")
-        also = data.get(_ALSO, [])
-        if not isinstance(also, list) or not all(isinstance(one, dict) for one in also):
-            raise KnownError(f"{path}: {_ALSO} must be tables of settings: [[{_ALSO}]]")
+        also, first = data.get("also", []), data.get("first", [])
+        if not isinstance(also, list) or not all(_is_also(one) for one in also):
+            raise KnownError(
+                f"{path}: also must be tables [[also]] of connector (a name), options (a table), "
+                "matrices (a list of names)"
+            )
+        if not isinstance(first, list) or not all(isinstance(one, str) for one in first):
+            raise KnownError(f"{path}: first must be a list of cases")
         return cls(
-            excluded=data.get("excluded", {}), survivors=data.get("survivors", {}), also=also
+            excluded=data.get("excluded", {}),
+            survivors=data.get("survivors", {}),
+            also=[Also(**one) for one in also],
+            first=first,
         )
 
     def leaves_out(self, change: Change) -> str:
@@ -58,3 +80,10 @@ class Known:
             (one for one in self.excluded if here == one or here.startswith((f"{one}.", f"{one}:"))),
             "",
         )
+
+
+def _is_also(table: object) -> bool:
+    kinds = {"connector": str, "options": dict, "matrices": list}
+    return isinstance(table, dict) and all(
+        isinstance(value, kinds.get(key, ())) for key, value in table.items()
+    )

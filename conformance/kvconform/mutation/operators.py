@@ -48,12 +48,14 @@ class Change:
 
     ``key`` names it by what it changes and not by its line, so that it stands when lines move:
     file, function, the statement before and after; a second one of the same text ends with ``#2``.
+    ``statement`` is the line at which that statement begins.
     """
 
     number: int
     file: str
     line: int
     column: int
+    statement: int
     operator: str
     function: str
     before: str
@@ -111,6 +113,7 @@ def changes(source: str, file: str) -> list[Change]:
                 file=file,
                 line=line or edit.statement.lineno,
                 column=column,
+                statement=edit.statement.lineno,
                 operator=edit.operator,
                 function=edit.function,
                 before=before,

@@ -1,20 +1,18 @@
-"""A connector's package with one of its modules changed, imported afresh."""
+"""A connector's package with some of its modules changed, imported afresh."""
 
 from __future__ import annotations
 
 import ast
-import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import cast
 
 from kvconform.mutation.operators import Change, changed, changes
-from kvconform.ports import ConnectorFactory, KvconformError
+from kvconform.ports import KvconformError
 from kvconform.registry import resolve_connector
 
 
@@ -26,60 +24,48 @@ class NoSourceError(KvconformError):
 class Package:
     """The modules beside the one that has the connector's factory; folders below are not its code."""
 
-    module: str
-    attribute: str
+    name: str
     folder: Path
     files: tuple[str, ...]
 
     @classmethod
     def of(cls, connector: str) -> Package:
         """The package of a connector that is named as for ``kvconform run``; raises `NoSourceError`."""
-        factory = resolve_connector(connector).factory
-        name, attribute = getattr(factory, "__module__", ""), getattr(factory, "__qualname__", "")
-        module = sys.modules.get(name)
-        file = getattr(module, "__file__", None)
-        if not file or not file.endswith(".py") or "<" in attribute or "." not in name:
+        name = getattr(resolve_connector(connector).factory, "__module__", "")
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if not file or not file.endswith(".py") or "." not in name:
             raise NoSourceError(
-                f"connector {connector!r}: its factory is no function or class of a package "
-                "with Python source, so there is nothing to change"
+                f"connector {connector!r}: its factory does not come from a package with Python "
+                "source, so there is nothing to change"
             )
         folder = Path(file).parent
         return cls(
-            module=name,
-            attribute=attribute,
+            name=name.rpartition(".")[0],
             folder=folder,
             files=tuple(sorted(path.name for path in folder.glob("*.py"))),
         )
 
-    @property
-    def name(self) -> str:
-        """The package's own name."""
-        return self.module.rpartition(".")[0]
-
-    def loaded(self) -> dict[str, ModuleType]:
-        """Its modules that are imported now, by name."""
-        own = f"{self.name}."
-        return {n: m for n, m in sys.modules.items() if n == self.name or n.startswith(own)}
-
     def changes(self, files: Sequence[str]) -> list[Change]:
         """Every change of these files."""
-        return [one for file in files for one in changes(self._source(file), file)]
+        return [one for file in files for one in changes(self.source(file), file)]
 
-    def with_change(self, change: Change) -> ConnectorFactory:
-        """Import the package with one change made, and return its factory.
+    def changed(self, change: Change) -> ast.Module:
+        """The tree of a change's file with the change made."""
+        return changed(self.source(change.file), change.number)
 
-        For a process of its own: what was imported of the package before stays changed.
+    def import_with(self, trees: Mapping[str, ast.Module]) -> None:
+        """Have the package imported anew, with these trees in place of what its files say.
+
+        For a process of its own: the package stays as it is then.
         """
-        for name in self.loaded():
+        own = f"{self.name}."
+        for name in [n for n in sys.modules if n == self.name or n.startswith(own)]:
             del sys.modules[name]
-        path = self.folder / change.file
-        sys.meta_path.insert(0, _Finder(self.name, path, changed(self._source(change.file), change.number)))
-        found: object = importlib.import_module(self.module)
-        for part in self.attribute.split("."):
-            found = getattr(found, part)
-        return cast("ConnectorFactory", found)
+        for file, tree in trees.items():
+            sys.meta_path.insert(0, _Finder(self.name, self.folder / file, tree))
 
-    def _source(self, file: str) -> str:
+    def source(self, file: str) -> str:
+        """The text of one file."""
         return (self.folder / file).read_text(encoding="utf-8")
 
 

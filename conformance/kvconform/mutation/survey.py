@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
-from types import ModuleType
 
 from kvconform.mutation.operators import Change
 from kvconform.mutation.package import Package
-from kvconform.ports import ConnectorFactory
+from kvconform.mutation.play import Play, Plays
+from kvconform.mutation.reach import Place, Reach
 from kvconform.results.record import Outcome
 from kvconform.run.forked import Lost, forked, within
-from kvconform.run.inline import Player
 
-_CASE_CPU_SECONDS = 10.0
+_LOAD_CPU_SECONDS = 20.0
+_CASE_CPU_SECONDS = 2.0
+_CASE_TIMES = 20
+"""A case hangs after so much of its own processor time, and so many times what it takes else."""
 _CHANGE_SECONDS = 1800.0
 
 
@@ -32,28 +32,18 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Play:
-    """One case with settings of the connector, as ``options``."""
-
-    case: str
-    options: tuple[tuple[str, object], ...] = ()
-
-    def __str__(self) -> str:
-        told = "".join(f" {key}={value}" for key, value in self.options)
-        return f"{self.case}{told}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One change and its fate; ``how`` is the case that told, or the way in which it was lost."""
+    """One change and its fate; ``how`` is what told, or the way in which it was lost.
+
+    ``played`` are so many of the ``reaching`` plays, those that come to the change's statement.
+    """
 
     change: Change
     fate: Fate
     how: str = ""
     play: Play | None = None
     played: int = 0
-    seconds: float = 1.0
-    """Processor time that the play took."""
+    reaching: int = 0
 
 
 def _places(change: Change) -> tuple[str, str]:
@@ -63,22 +53,30 @@ def _places(change: Change) -> tuple[str, str]:
 
 @dataclass(slots=True, kw_only=True)
 class Survey:
-    """Looks for the case that tells each change from the connector as it is (``unchanged``).
+    """Looks for the play that tells each change from the connector as it is.
 
-    ``plays`` are tried in their order; before them those that have told changes so far: of the
-    same function, of the same file, of any, and the quick ones among equals.  A play that the
-    unchanged connector does not pass tells nothing.
+    ``reached`` are the plays that the connector passes, in the order in which they are tried.
+    Of those that reach a change's statement, those go first that have told changes so far: of the
+    same function, of the same file, of any, and the quick ones among equals.  A statement that is
+    not among ``places`` runs at import, and every play reaches it.
     """
 
     package: Package
-    unchanged: ConnectorFactory
-    player: Player
-    plays: Sequence[Play]
-    told: Counter[Play] = field(default_factory=Counter)
+    plays: Plays
+    reached: InitVar[Sequence[Reach]]
+    places: frozenset[Place]
+    _at: dict[Place, list[Play]] = field(init=False)
+    _seconds: dict[Play, float] = field(init=False)
+    _told: Counter[Play] = field(default_factory=Counter, init=False)
     _told_of: Counter[tuple[Play, str]] = field(default_factory=Counter, init=False)
     """The same by file, and by file and function."""
-    _seconds: dict[Play, float] = field(default_factory=dict, init=False)
-    """Of this process's kind of time, that a play took last where it told."""
+
+    def __post_init__(self, reached: Sequence[Reach]) -> None:
+        self._at = defaultdict(list)
+        for reach in reached:
+            for place in reach.places:
+                self._at[place].append(reach.play)
+        self._seconds = {reach.play: reach.seconds for reach in reached}
 
     def run(
         self, changes: Sequence[Change], limits: Mapping[str, int], most: int | None = None
@@ -98,64 +96,56 @@ class Survey:
                 yield Finding(change=change, fate=Fate.KILLED, how=finding.how)
                 continue
             if finding.play is not None and finding.fate is Fate.KILLED:
-                self._learn(finding.play, finding)
+                self._learn(finding.play, finding.change)
             yield finding
 
-    def _learn(self, play: Play, finding: Finding) -> None:
-        self.told[play] += 1
-        for place in _places(finding.change):
-            self._told_of[play, place] += 1
-        self._seconds[play] = finding.seconds
+    def reaching(self, change: Change) -> Sequence[Play]:
+        """The plays that come to a change's statement, in their order."""
+        place = change.file, change.statement
+        return self._at[place] if place in self.places else list(self._seconds)
 
-    def _order(self, change: Change) -> list[Play]:
+    def _learn(self, play: Play, change: Change) -> None:
+        self._told[play] += 1
+        for place in _places(change):
+            self._told_of[play, place] += 1
+
+    def _ordered(self, change: Change, plays: Iterable[Play]) -> list[Play]:
         here = _places(change)
 
         def worth(play: Play) -> tuple[float, ...]:
             often = [self._told_of[play, place] for place in here]
-            return tuple(-times / self._seconds[play] for times in [*often, self.told[play]])
+            return tuple(-times / self._seconds[play] for times in [*often, self._told[play]])
 
-        first = sorted(self.told, key=worth)
-        return [*first, *(play for play in self.plays if play not in self.told)]
+        return sorted(plays, key=worth)
 
     def _try(self, change: Change, limit: int | None) -> Finding:
         """In a process of its own: what is imported here is gone with it."""
-        within(_CASE_CPU_SECONDS)
-        before = self.package.loaded()
+        reaching = self.reaching(change)
+        if not reaching:
+            return Finding(change=change, fate=Fate.SURVIVED, how="no case reaches it")
+        within(_LOAD_CPU_SECONDS)
         try:
-            factory = self.package.with_change(change)
+            self.package.import_with({change.file: self.package.changed(change)})
+            factories = self.plays.factories()
         except Exception as error:  # noqa: BLE001 - code that does not load serves nobody
             how = f"does not load: {type(error).__name__}"
             return Finding(change=change, fate=Fate.KILLED, how=how)
-        order = self._order(change)[:limit]
+        order = self._ordered(change, reaching)[:limit]
         for count, play in enumerate(order, start=1):
-            within(_CASE_CPU_SECONDS)
-            since = time.process_time()
-            played = self.player.play(play.case, factory, dict(play.options))
-            seconds = max(0.001, time.process_time() - since)
-            if not played.outcome.is_bad or not self._is_sound(play, before):
+            within(_CASE_CPU_SECONDS + _CASE_TIMES * self._seconds[play])
+            played = self.plays.play(play, factories)
+            if not played.outcome.is_bad:
                 continue
             broke = played.outcome is Outcome.ERROR
             clauses = ", ".join(sorted(played.failed_clauses)) or "untestable"
             return Finding(
                 change=change,
                 fate=Fate.BROKE if broke else Fate.KILLED,
-                how=f"{play}: {played.text if broke else clauses}",
+                how=f"{self.plays.told(play)}: {played.text if broke else clauses}",
                 play=play,
                 played=count,
-                seconds=seconds,
+                reaching=len(reaching),
             )
-        return Finding(change=change, fate=Fate.SURVIVED, played=len(order))
-
-    def _is_sound(self, play: Play, before: Mapping[str, ModuleType]) -> bool:
-        """Whether the unchanged connector passes, with its modules back in their places."""
-        if play in self.told:
-            return True
-        within(_CASE_CPU_SECONDS)
-        now = self.package.loaded()
-        # What is pickled between the sides is looked up by its module's name.
-        sys.modules.update(before)
-        try:
-            unchanged = self.player.play(play.case, self.unchanged, dict(play.options))
-        finally:
-            sys.modules.update(now)
-        return unchanged.outcome is Outcome.PASS
+        return Finding(
+            change=change, fate=Fate.SURVIVED, played=len(order), reaching=len(reaching)
+        )

@@ -5,6 +5,7 @@ A fork costs milliseconds and has everything loaded, torch above all.  Needs a s
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import resource
@@ -55,6 +56,7 @@ def forked(
     ``seconds`` (wall clock) is a net for what `within` cannot end, not a measure.
     """
     context = multiprocessing.get_context("fork")
+    gc.freeze()  # else each fork's collector writes to all there is, and so has it copied
     running: dict[Connection, _Running[Task]] = {}
     waiting = iter(tasks)
     try:
@@ -73,6 +75,7 @@ def forked(
                     del running[pipe]
                     yield one.task, _result(pipe, one.process, came=pipe in ready)
     finally:
+        gc.unfreeze()
         for one in running.values():
             one.process.kill()
 
