@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +13,25 @@ from html_browser import Page, chromium
 
 REQUIRED = "KVCONFORM_BROWSER"
 """Set to *required* where a missing browser is a failure."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--screenshots DIR``, where this folder is named on the command line."""
+    parser.addoption("--screenshots", metavar="DIR", type=Path, help="keep the pictures of the documentation there")
+
+
+@pytest.fixture
+def keep_picture(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Page, str], bytes]:
+    """Takes a picture of a page and keeps it where ``--screenshots`` says, else for this test alone."""
+    folder = request.config.getoption("--screenshots", None) or tmp_path
+
+    def keep(page: Page, name: str) -> bytes:
+        picture: bytes = page.driver.get_screenshot_as_png()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(picture)
+        return picture
+
+    return keep
 
 
 def _lacking() -> str:

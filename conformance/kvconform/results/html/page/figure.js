@@ -141,6 +141,7 @@ function captionOf(view) {
   return [
     make("p", null, make("b", { class: "mono" }, picture.request), ` asked at step ${step}, with ${number(picture.local_tokens)} of its ${number(picture.num_tokens)} tokens in the pool: expected `,
       make("b", { class: "is-expected" }, verdictInWords(picture.expected)), ", got ", make("b", { class: "is-got" }, verdictInWords(picture.got)), "."),
+    picture.expected === null ? make("p", { class: "hint" }, "What was there at that moment is not known; needed is what this verdict asks for.") : null,
     wrong ? make("p", null, `The first wrong byte is byte ${number(wrong.byte)} of layer ${wrong.layer} of token ${number(wrong.token)} in group `,
       make("b", { class: "mono" }, wrong.group), ` on rank ${wrong.rank}; found there: `, make("b", null, wrong.found), ".") : null,
   ].filter(Boolean);
@@ -190,8 +191,9 @@ function rowsOf(view, position) {
     }
     if (view.picture && at === view.picture.answer) {
       const track = view.picture.tracks[position];
+      const shown = view.picture.expected === null ? ["needed"] : ["needed", "stored"];
       for (const [name] of TRACKS) {
-        if (track && (track[name].length || name === "needed" || name === "stored")) {
+        if (track && (track[name].length || shown.includes(name))) {
           rows.push({ step, label: name.replace("_", " "), cls: `t-${name}`, spans: track[name], track: true });
         }
       }
@@ -312,18 +314,21 @@ function clipped(text, most) {
 /** Blocks as fine lines, chunks as strong ones with their numbers, as far as there is room. */
 function gridLines(group, scale, top, height, parts) {
   const lines = (size, cls) => {
-    if (!(size > 0) || size * scale.perToken < 4) return;
+    if (!(size > 0) || size * scale.perToken < 5) return;
     const path = [];
     for (let token = Math.ceil(scale.from / size) * size; token <= scale.to; token += size) path.push(`M${r(scale.x(token))},${top}v${height}`);
     parts.push(draw("path", { d: path.join(""), class: cls }));
   };
   lines(group.block_tokens, "block-line");
   lines(group.chunk_tokens, "chunk-line");
-  if (!(group.chunk_tokens * scale.perToken >= 22)) return;
+  const pixels = group.chunk_tokens * scale.perToken;
+  if (!(pixels >= 3)) return;
+  const each = Math.ceil(26 / pixels);
   for (let chunk = Math.floor(scale.from / group.chunk_tokens); chunk * group.chunk_tokens < scale.to; chunk += 1) {
     const [begin, end] = [Math.max(scale.from, chunk * group.chunk_tokens), Math.min(scale.to, (chunk + 1) * group.chunk_tokens)];
-    if ((end - begin) * scale.perToken < 22) continue;
-    parts.push(draw("text", { x: r(scale.x((begin + end) / 2)), y: top - 4, class: "chunk", "text-anchor": "middle" }, String(chunk)));
+    const x = scale.x((begin + end) / 2);
+    if (chunk % each || x - 11 < scale.left || x + 11 > scale.end) continue;
+    parts.push(draw("text", { x: r(x), y: top - 4, class: "chunk", "text-anchor": "middle" }, String(chunk)));
   }
   parts.push(draw("text", { x: scale.left - 6, y: top - 4, class: "chunk", "text-anchor": "end" }, "chunk"));
 }
