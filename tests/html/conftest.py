@@ -14,16 +14,14 @@ from html_browser import Page, chromium
 REQUIRED = "KVCONFORM_BROWSER"
 """Set to *required* where a missing browser is a failure."""
 
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--screenshots DIR``, where this folder is named on the command line."""
-    parser.addoption("--screenshots", metavar="DIR", type=Path, help="keep the pictures of the documentation there")
+SCREENSHOTS = "KVCONFORM_SCREENSHOTS"
+"""A folder in which the pictures of the documentation are kept."""
 
 
 @pytest.fixture
-def keep_picture(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Page, str], bytes]:
-    """Takes a picture of a page and keeps it where ``--screenshots`` says, else for this test alone."""
-    folder = request.config.getoption("--screenshots", None) or tmp_path
+def keep_picture(tmp_path: Path) -> Callable[[Page, str], bytes]:
+    """Takes a picture of a page and keeps it where `SCREENSHOTS` says, else for this test alone."""
+    folder = Path(os.environ.get(SCREENSHOTS, tmp_path))
 
     def keep(page: Page, name: str) -> bytes:
         picture: bytes = page.driver.get_screenshot_as_png()

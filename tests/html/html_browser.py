@@ -58,6 +58,10 @@ class Page:
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
         )
 
+    def hide_scrollbars(self) -> None:
+        """For pictures."""
+        self.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+
     def scheme(self, name: str) -> None:
         """What the reader prefers: ``dark`` or ``light``."""
         feature = {"name": "prefers-color-scheme", "value": name}
@@ -116,7 +120,9 @@ class Page:
         """Addresses that were asked for since it was asked last."""
         import json  # noqa: PLC0415
 
-        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        messages = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
         return [
             message["params"]["request"]["url"]
             for message in messages

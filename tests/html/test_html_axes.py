@@ -26,9 +26,18 @@ def _names(cases: list[dict[str, object]], failed: list[bool]) -> list[str]:
 
 def test_numbers_are_in_order_and_other_values_as_they_come() -> None:
     """Also where cases came in another order; values of unlike types are not one."""
-    cases = [{"n": 30, "s": "b"}, {"n": 4, "s": "a"}, {"n": 4.5, "s": ["a", 1]}, {"s": True}, {"s": "true"}]
+    cases = [
+        {"n": 30, "s": "b"},
+        {"n": 4, "s": "a"},
+        {"n": 4.5, "s": ["a", 1]},
+        {"s": True},
+        {"s": "true"},
+    ]
     grid = grid_of(cases)
-    assert [axis.values for axis in grid.axes] == [("4", "4.5", "30"), ("b", "a", '["a", 1]', "true", "true")]
+    assert [axis.values for axis in grid.axes] == [
+        ("4", "4.5", "30"),
+        ("b", "a", '["a", 1]', "true", "true"),
+    ]
     assert grid.positions == ((2, 0), (0, 1), (1, 2), (-1, 3), (-1, 4))
 
 
@@ -41,12 +50,18 @@ def test_two_axes_that_tell_failures_apart_come_first() -> None:
 
 def test_an_axis_of_many_values_does_not_win_by_their_number() -> None:
     """A number of its own for each case says everything about these cases and nothing of others."""
-    cases = [{**case, "seed": at} for at, case in enumerate(_cases(window=[128, 256], left=["a", "b", "c"], n=[1, 2, 3, 4]))]
+    cases = [
+        {**case, "seed": at}
+        for at, case in enumerate(_cases(window=[128, 256], left=["a", "b", "c"], n=[1, 2, 3, 4]))
+    ]
     failed = [case["window"] == 256 and case["left"] == "b" for case in cases]
     assert _names(cases, failed) == ["left", "window"]
 
 
-@pytest.mark.parametrize(("cases", "axes"), [([{}], []), ([{"a": 1}], ["a"]), ([{"a": 1, "b": 1}, {"a": 1, "b": 2}], ["b", "a"])])
+@pytest.mark.parametrize(
+    ("cases", "axes"),
+    [([{}], []), ([{"a": 1}], ["a"]), ([{"a": 1, "b": 1}, {"a": 1, "b": 2}], ["b", "a"])],
+)
 def test_few_axes(cases: list[dict[str, object]], axes: list[str]) -> None:
     """One or none is enough for a map; one with several values goes first."""
     assert _names(cases, [False] * len(cases)) == axes
@@ -60,13 +75,22 @@ def test_without_failures_the_first_axes_are_taken() -> None:
 
 def test_labels() -> None:
     """Short, on one line."""
-    assert [label(value) for value in ("x", 3, None, False, {"a": [1]})] == ["x", "3", "null", "false", '{"a": [1]}']
+    assert [label(value) for value in ("x", 3, None, False, {"a": [1]})] == [
+        "x",
+        "3",
+        "null",
+        "false",
+        '{"a": [1]}',
+    ]
     assert label("a\nb") == "a\\nb"
 
 
 def test_what_cannot_be_seen_is_written_out() -> None:
     """Controls, surrogates and marks of direction; letters and spaces of any script stay."""
-    assert visible("a\x1b[0m\x00\u202e\ud800\r\nb\rc\u2028") == "a\\x1b[0m\\x00\\u202e\\ud800\nb\\x0dc\\u2028"
+    assert (
+        visible("a\x1b[0m\x00\u202e\ud800\r\nb\rc\u2028")
+        == "a\\x1b[0m\\x00\\u202e\\ud800\nb\\x0dc\\u2028"
+    )
     assert visible("Ünïcødé \u05d0\u00a0漢字\t😀") == "Ünïcødé \u05d0\u00a0漢字\t😀"
     assert visible("abcdef", 4) == "abcd (and 2 more characters)"
     assert name("a\tb") == "a\\tb"
@@ -76,7 +100,15 @@ SHAPE = GroupShape(name="swa", kind="sliding", block_tokens=8, chunk_tokens=16, 
 
 
 def _picture(expected: int | None, track: Track) -> Picture:
-    return Picture(answer=0, request="r", num_tokens=99, local_tokens=0, expected=expected, got=96, tracks=(track,))
+    return Picture(
+        answer=0,
+        request="r",
+        num_tokens=99,
+        local_tokens=0,
+        expected=expected,
+        got=96,
+        tracks=(track,),
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,20 @@ def _every_outcome() -> Journal:
         record("m[c]", Outcome.UNTESTABLE, reason="no witness"),
         record("m[d]", Outcome.NOT_APPLICABLE, reason="needs eagle"),
         record("m[e]", Outcome.ERROR, checks=(), reason="Traceback\nRuntimeError: a fuse"),
-        record("m[f]", Outcome.EXPECTED_FAILURE, checks=(check("COV-2", Outcome.FAIL),), reason="known", expectations=("e.yaml:3",)),
-        record("m[g]", Outcome.UNEXPECTED_PASS, checks=(check("COV-2", Outcome.PASS),), reason="e.yaml says it fails", expectations=("e.yaml:9",)),
+        record(
+            "m[f]",
+            Outcome.EXPECTED_FAILURE,
+            checks=(check("COV-2", Outcome.FAIL),),
+            reason="known",
+            expectations=("e.yaml:3",),
+        ),
+        record(
+            "m[g]",
+            Outcome.UNEXPECTED_PASS,
+            checks=(check("COV-2", Outcome.PASS),),
+            reason="e.yaml says it fails",
+            expectations=("e.yaml:9",),
+        ),
         selected=tuple(f"m[{letter}]" for letter in "abcdefgh"),
     )
 
@@ -66,6 +78,24 @@ def test_head_counts_cases_by_outcome() -> None:
     assert _row(page, '<th scope="row">vendor:x') == [
         "vendor:x", "2.0", "built-in", "cpu", "1", "r.jsonl", *"1111111", "1",
     ]  # fmt: skip
+
+
+def test_head_has_warnings_claims_that_lack_and_what_was_not_run() -> None:
+    """Said once each, by run where there are several."""
+    one = record("m[a]", unclaimed=("eagle",))
+    made = journal(
+        one,
+        selected=("m[a]", *(f"m[{at}]" for at in range(7))),
+        stopped="-x",
+        warnings=("review e.yaml:3",),
+    )
+    page = html_page([("a", made), ("b", journal(version="3"))])
+    (notes,) = re.findall(r'<ul class="plain notes">(.*?)</ul>', page)
+    assert re.findall(r"<li><b>vendor:x 2.0</b>: (.*?)</li>", notes) == [
+        "review e.yaml:3",
+        "The connector has eagle and does not claim it: what needs the claim is not applicable.",
+        "Not run (stopped: -x): m[0], m[1], m[2], m[3], m[4] and 2 more",
+    ]
 
 
 def test_clauses_count_checks_by_run_and_outcome() -> None:
@@ -124,10 +154,18 @@ def test_groups_of_a_case_are_those_that_lacked_something_or_had_a_wrong_byte() 
 
 def test_causes_are_counted_by_run() -> None:
     """Numbers in an answer do not make it another cause."""
-    other = record("m[c]", Outcome.FAIL, checks=(check("COV-2", Outcome.FAIL, got="a hit of 7 tokens"),))
+    other = record(
+        "m[c]", Outcome.FAIL, checks=(check("COV-2", Outcome.FAIL, got="a hit of 7 tokens"),)
+    )
     runs = [("a", journal(*table(), other)), ("b", journal(other, version="3"))]
     page = html_page(runs)
-    assert _row(page, "a hit of # tokens") == ["5", "1", "COV-2", "checks-COV-2", "a hit of # tokens"]
+    assert _row(page, "a hit of # tokens") == [
+        "5",
+        "1",
+        "COV-2",
+        "checks-COV-2",
+        "a hit of # tokens",
+    ]
     index = index_of(page)
     assert index["causes"] == [["COV-2", "checks-COV-2", "a hit of # tokens"]]
     assert sum(case[6] == 0 for matrix in index["matrices"] for case in matrix["cases"]) == 6
@@ -172,8 +210,19 @@ def test_equal_runs_are_told_apart() -> None:
 
 
 def _hostile(text: str) -> Journal:
-    checks = (check("COV-2", Outcome.FAIL, got=text, detail=text, more=(text,)), check(text, Outcome.FAIL, check=text))
-    failed = record(f"m[{text}]", Outcome.FAIL, axes={text: text, "list": [text]}, checks=checks, trace=(text,) * 5, source=text, reason=text)
+    checks = (
+        check("COV-2", Outcome.FAIL, got=text, detail=text, more=(text,)),
+        check(text, Outcome.FAIL, check=text),
+    )
+    failed = record(
+        f"m[{text}]",
+        Outcome.FAIL,
+        axes={text: text, "list": [text]},
+        checks=checks,
+        trace=(text,) * 5,
+        source=text,
+        reason=text,
+    )
     broken = record(text, Outcome.ERROR, matrix=text, reason=text, checks=(), clauses=(text,))
     return journal(failed, broken, connector=text, version=text)
 
@@ -185,7 +234,9 @@ def test_no_text_becomes_markup(text: str) -> None:
     harmless = html_page([("x", _hostile("x"))])
     tags, expected = _Tags(page), _Tags(harmless)
     assert [tag for tag, _ in tags.tags] == [tag for tag, _ in expected.tags]
-    assert [sorted(attributes) for _, attributes in tags.tags] == [sorted(a) for _, a in expected.tags]
+    assert [sorted(attributes) for _, attributes in tags.tags] == [
+        sorted(a) for _, a in expected.tags
+    ]
     assert page.encode()
     allowed = {"\n", "\t"}
     assert all(char.isprintable() or char in allowed for char in page)
@@ -204,7 +255,9 @@ def test_policy_allows_the_page_s_own_script_and_style_alone() -> None:
     """By their hashes; nothing is fetched, no text is taken for a script."""
     page = html_page([("r", journal(*table()))])
     tags = _Tags(page)
-    (policy,) = [a["content"] for tag, a in tags.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [
+        a["content"] for tag, a in tags.tags if a.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policy is not None
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -214,7 +267,9 @@ def test_policy_allows_the_page_s_own_script_and_style_alone() -> None:
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in policy
     for tag, attributes in tags.tags:
-        assert not {name for name in attributes if name.startswith("on")} | ({"style", "src"} & set(attributes))
+        assert not {name for name in attributes if name.startswith("on")} | (
+            {"style", "src"} & set(attributes)
+        )
         assert tag not in {"iframe", "object", "embed", "base", "img"}
         assert attributes.get("href", "#")[:1] in {"#", "d"}
     assert "innerHTML" not in script
@@ -223,6 +278,15 @@ def test_policy_allows_the_page_s_own_script_and_style_alone() -> None:
 def test_scripts_take_no_address() -> None:
     """Nothing in them fetches, imports or evaluates."""
     (script,) = re.findall(r"<script>(.*?)</script>", html_page([("r", Journal())]), re.DOTALL)
-    for word in ("fetch(", "XMLHttpRequest", "import(", "eval(", "Function(", "document.write", "outerHTML", "insertAdjacentHTML"):
+    for word in (
+        "fetch(",
+        "XMLHttpRequest",
+        "import(",
+        "eval(",
+        "Function(",
+        "document.write",
+        "outerHTML",
+        "insertAdjacentHTML",
+    ):
         assert word not in script
     assert re.findall(r"https?://[^\"]*", script) == ["http://www.w3.org/2000/svg"]

@@ -45,7 +45,9 @@ def _run(folder: Path, words: list[str]) -> int:
 
 def _command() -> tuple[list[str], int]:
     """The one command of the page, in words, and its exit code."""
-    ((words, code),) = re.findall(r"^\$ kvconform (.*?)  # exit code (\d)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    ((words, code),) = re.findall(
+        r"^\$ kvconform (.*?)  # exit code (\d)$", PAGE.read_text("utf-8"), re.MULTILINE
+    )
     return shlex.split(words), int(code)
 
 
@@ -65,7 +67,9 @@ def test_the_command_s_page_has_the_records_counts(shown: Shown) -> None:
     index = index_of(text)
     outcomes = index["outcomes"]
     cases = [case for matrix in index["matrices"] for case in matrix["cases"]]
-    assert Counter(outcomes[case[2]] for case in cases) == Counter(r.outcome.value for r in journal.records.values())
+    assert Counter(outcomes[case[2]] for case in cases) == Counter(
+        r.outcome.value for r in journal.records.values()
+    )
     assert Counter(
         (index["clauses"][index["checks"][at][1]][0], outcomes[outcome])
         for case in cases
@@ -91,27 +95,34 @@ def test_every_clause_has_a_severity_with_a_colour() -> None:
 
 
 @pytest.mark.browser
-def test_pictures(page: Page, shown: Shown, tmp_path: Path, keep_picture: Callable[[Page, str], bytes]) -> None:
+def test_pictures(
+    page: Page, shown: Shown, tmp_path: Path, keep_picture: Callable[[Page, str], bytes]
+) -> None:
     """What the page of documentation shows is what there is to see, in pictures small enough."""
     _, journal = shown
     words, _ = _command()
     paths = [word for word in words[1:] if "/" in word and not word.startswith("-")]
     assert _run(tmp_path, ["run", *paths, "--records", "reference.jsonl"]) == 0
-    both = [("seed.jsonl", journal), ("reference.jsonl", read_records(tmp_path / "reference.jsonl"))]
+    both = [
+        ("seed.jsonl", journal),
+        ("reference.jsonl", read_records(tmp_path / "reference.jsonl")),
+    ]
     write_html(both, tmp_path / "report.html")
+    page.hide_scrollbars()
     page.resize(1100, 760)
     page.open(tmp_path / "report.html")
     pictures = [keep_picture(page, "report-head.png")]
     page.resize(1100, 620)
-    page.js("document.querySelector('#matrices').scrollIntoView()")
     page.js("document.querySelector('#filters').style.position = 'static'")
-    page.js("document.querySelector('#matrices').scrollIntoView({block: 'start'})")
+    page.js("document.querySelector('#h-matrices').scrollIntoView()")
     pictures.append(keep_picture(page, "heat-maps.png"))
     page.resize(1100, 980)
-    page.click('#matrices details:last-child .heat button[aria-label="boundary 3968, window 128: 6 fail, 10 pass"]')
-    page.click('.cell-cases button.case')
+    page.click(
+        '#matrices details:last-child .heat button[aria-label="boundary 3968, window 128: 6 fail, 10 pass"]'
+    )
+    page.click(".cell-cases button.case")
     page.wait("document.querySelector('dialog[open] svg.tokens')")
-    assert page.texts("svg.tokens .t-missing title") == ["missing: tokens 3,584–3,840"]
+    assert page.texts("svg.tokens .t-missing title") == ["missing: tokens 3,584\u20133,840"]
     pictures.append(keep_picture(page, "failed-case.png"))
     assert all(len(picture) < MOST_BYTES for picture in pictures)
 

@@ -62,7 +62,11 @@ def telling_axes(grid: Grid, failed: Sequence[bool]) -> tuple[int, ...]:
         return tuple((several + single)[:2])
     pairs = list(combinations(several, 2))
     best = max(
-        pairs, key=lambda pair: (round(_told([tuple(row[at] for at in pair) for row in grid.positions], failed), 9), -pairs.index(pair))
+        pairs,
+        key=lambda pair: (
+            round(_told([tuple(row[at] for at in pair) for row in grid.positions], failed), 9),
+            -pairs.index(pair),
+        ),
     )
     return tuple(sorted(best, key=lambda at: (-len(grid.axes[at].values), at)))
 

@@ -17,6 +17,7 @@ NOT_RUN = "not run"
 """What is counted beside the outcomes: cases that were to run and have no record."""
 
 _CAUSE_CHARS = 300
+_NOT_RUN_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,23 @@ class Run:
         """Cases by outcome, and those not run."""
         found = Counter(record.outcome.value for record in self.journal.records.values())
         return {**found, NOT_RUN: len(self.journal.missing)}
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know beside the counts: warnings, and which cases were not run."""
+        journal = self.journal
+        told = list(journal.warnings)
+        unclaimed = {one for record in journal.records.values() for one in record.unclaimed}
+        told += [
+            f"The connector has {one} and does not claim it: what needs the claim is not applicable."
+            for one in sorted(unclaimed)
+        ]
+        if journal.missing:
+            first = ", ".join(map(name, journal.missing[:_NOT_RUN_SHOWN]))
+            more = len(journal.missing) - _NOT_RUN_SHOWN
+            why = f"stopped: {journal.stopped}" if journal.stopped else "the run ended before them"
+            told.append(f"Not run ({why}): {first}" + (f" and {more:,} more" if more > 0 else ""))
+        return [visible(text) for text in told]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

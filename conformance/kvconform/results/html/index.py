@@ -43,19 +43,6 @@ class Interned(Generic[T]):
         return list(self._at)
 
 
-@dataclass(slots=True)
-class _Names:
-    """Everything that cases refer to by position."""
-
-    clauses: Interned[str]
-    causes: Interned[tuple[str, str, str]]
-    checks: Interned[tuple[str, int]] = field(default_factory=Interned)
-    verdicts: Interned[tuple[tuple[int, int, int], ...]] = field(default_factory=Interned)
-    declared: Interned[tuple[int, ...]] = field(default_factory=Interned)
-    groups: Interned[str] = field(default_factory=Interned)
-    texts: Interned[str] = field(default_factory=Interned)
-
-
 _OUTCOMES = [outcome.value for outcome in Outcome]
 
 
@@ -65,15 +52,15 @@ def index_of(runs: Sequence[Run], chunks: Chunks) -> dict[str, Any]:
     cited = {check.clause for _, record in records for check in record.checks}
     cited |= {clause for _, record in records for clause in record.clauses}
     names = _Names(
+        runs=runs,
+        chunks=chunks,
         clauses=Interned(clause_order(cited)),
         causes=Interned((one.clause, one.check, one.text) for one in causes_of(runs)),
     )
     by_matrix: dict[str, list[tuple[int, CaseRecord]]] = {}
     for at, record in records:
         by_matrix.setdefault(record.matrix, []).append((at, record))
-    matrices = [
-        _matrix(matrix, cases, runs, names, chunks) for matrix, cases in by_matrix.items()
-    ]
+    matrices = [names.matrix(matrix, cases) for matrix, cases in by_matrix.items()]
     return {
         "outcomes": _OUTCOMES,
         "runs": [{"title": run.title, "file": run.file} for run in runs],
@@ -86,6 +73,69 @@ def index_of(runs: Sequence[Run], chunks: Chunks) -> dict[str, Any]:
         "causes": [list(cause) for cause in names.causes.values()],
         "matrices": matrices,
     }
+
+
+@dataclass(slots=True, kw_only=True)
+class _Names:
+    """Writes cases down, and keeps everything that they refer to by position."""
+
+    runs: Sequence[Run]
+    chunks: Chunks
+    clauses: Interned[str]
+    causes: Interned[tuple[str, str, str]]
+    checks: Interned[tuple[str, int]] = field(default_factory=Interned)
+    verdicts: Interned[tuple[tuple[int, int, int], ...]] = field(default_factory=Interned)
+    declared: Interned[tuple[int, ...]] = field(default_factory=Interned)
+    groups: Interned[str] = field(default_factory=Interned)
+    texts: Interned[str] = field(default_factory=Interned)
+
+    def matrix(self, matrix: str, cases: Sequence[tuple[int, CaseRecord]]) -> dict[str, Any]:
+        """A matrix with its axes and its cases, each given with the position of its run."""
+        grid = grid_of([record.axes for _, record in cases])
+        failed = [record.outcome not in _WANTED for _, record in cases]
+        return {
+            "name": name(matrix),
+            "axes": [[axis.name, axis.values] for axis in grid.axes],
+            "telling": telling_axes(grid, failed),
+            "cases": [
+                self._case(at, record, row)
+                for (at, record), row in zip(cases, grid.positions, strict=True)
+            ],
+        }
+
+    def _case(self, run: int, record: CaseRecord, row: tuple[int, ...]) -> list[Any]:
+        """The columns of a case; ``data.js`` names them."""
+        chunk, place = NOTHING, NOTHING
+        if has_detail(record):
+            chunk, place = self.chunks.add(detail_of(record, self.runs[run].header))
+        key = cause_key(record)
+        said = [record.reason, *(f"as {entry} says" for entry in record.expectations)]
+        return [
+            run,
+            name(record.case),
+            _OUTCOMES.index(record.outcome),
+            self.verdicts.at(tuple(self._verdict(record))),
+            row,
+            tuple(self.groups.at(name(group)) for group in groups_amiss(record.scene)),
+            self.causes.at(key) if key is not None else NOTHING,
+            chunk,
+            place,
+            round(record.seconds * 1000),
+            self.declared.at(tuple(self.clauses.at(clause) for clause in record.clauses)),
+            self.texts.at(visible(", ".join(filter(None, said)))),
+            self.texts.at(name(record.source)),
+        ]
+
+    def _verdict(self, record: CaseRecord) -> Iterable[tuple[int, int, int]]:
+        """Each check as (check, outcome, why it did not apply)."""
+        for check in record.checks:
+            clause = self.clauses.at(check.clause)
+            why = check.detail or check.got if check.outcome is Outcome.NOT_APPLICABLE else ""
+            yield (
+                self.checks.at((check.check, clause)),
+                _OUTCOMES.index(shown_outcome(record, check)),
+                self.texts.at(visible(why)) if why else NOTHING,
+            )
 
 
 def _in_order(run: Run) -> list[CaseRecord]:
@@ -102,66 +152,3 @@ def _clause(clause_id: str) -> list[str]:
         return [name(clause_id), "", "unknown", ""]
     binds = "safe" if clause.safe else "best"
     return [clause_id, clause.text, clause.severity.value, binds]
-
-
-def _matrix(
-    matrix: str,
-    cases: Sequence[tuple[int, CaseRecord]],
-    runs: Sequence[Run],
-    names: _Names,
-    chunks: Chunks,
-) -> dict[str, Any]:
-    grid = grid_of([record.axes for _, record in cases])
-    failed = [record.outcome not in _WANTED for _, record in cases]
-    return {
-        "name": name(matrix),
-        "axes": [[axis.name, axis.values] for axis in grid.axes],
-        "telling": telling_axes(grid, failed),
-        "cases": [
-            _case(at, record, runs[at], row, names, chunks)
-            for (at, record), row in zip(cases, grid.positions, strict=True)
-        ],
-    }
-
-
-def _case(
-    run_at: int,
-    record: CaseRecord,
-    run: Run,
-    row: tuple[int, ...],
-    names: _Names,
-    chunks: Chunks,
-) -> list[Any]:
-    """The columns of a case; ``data.js`` names them."""
-    chunk, place = (
-        chunks.add(detail_of(record, run.header)) if has_detail(record) else (NOTHING, NOTHING)
-    )
-    key = cause_key(record)
-    said = [record.reason, *(f"as {place} says" for place in record.expectations)]
-    return [
-        run_at,
-        name(record.case),
-        _OUTCOMES.index(record.outcome),
-        names.verdicts.at(tuple(_verdict(record, names))),
-        row,
-        tuple(names.groups.at(name(group)) for group in groups_amiss(record.scene)),
-        names.causes.at(key) if key is not None else NOTHING,
-        chunk,
-        place,
-        round(record.seconds * 1000),
-        names.declared.at(tuple(names.clauses.at(clause) for clause in record.clauses)),
-        names.texts.at(visible(", ".join(filter(None, said)))),
-        names.texts.at(name(record.source)),
-    ]
-
-
-def _verdict(record: CaseRecord, names: _Names) -> Iterable[tuple[int, int, int]]:
-    """Each check as (check, outcome, why it did not apply)."""
-    for check in record.checks:
-        clause = names.clauses.at(check.clause)
-        why = check.detail or check.got if check.outcome is Outcome.NOT_APPLICABLE else ""
-        yield (
-            names.checks.at((check.check, clause)),
-            _OUTCOMES.index(shown_outcome(record, check)),
-            names.texts.at(visible(why)) if why else NOTHING,
-        )

@@ -10,14 +10,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import jinja2
 
 from kvconform import __version__
 from kvconform.ports import KvconformError
-from kvconform.results.html.counts import NOT_RUN, ClauseRow, causes_of, clause_rows, runs_of
+from kvconform.results.html.counts import NOT_RUN, causes_of, clause_rows, runs_of
 from kvconform.results.html.details import Chunks, pack
 from kvconform.results.html.index import index_of
 from kvconform.results.html.text import name
@@ -47,6 +47,11 @@ _WORDS = {
     Outcome.UNEXPECTED_PASS: "unexpected pass",
     Outcome.ERROR: "error of the suite",
 }
+
+
+_ALWAYS = (Outcome.PASS, Outcome.FAIL, Outcome.UNTESTABLE, Outcome.NOT_APPLICABLE, Outcome.ERROR)
+_OF_CLAUSES = (*_ALWAYS[:-1], Outcome.EXPECTED_FAILURE)
+"""What is counted of runs and of clauses, even if there is none."""
 
 
 class HtmlNotWrittenError(KvconformError):
@@ -85,11 +90,13 @@ def html_page(journals: Sequence[tuple[str, Journal]]) -> str:
     return environment.get_template("report.html.j2").render(
         version=__version__,
         runs=runs,
-        outcomes=list(Outcome),
+        outcomes=list(LETTERS),
         letters=LETTERS,
         words=_WORDS,
         not_run=NOT_RUN,
-        columns=_columns(clauses),
+        head=_with_found(_ALWAYS, [run.counts for run in runs]),
+        some_not_run=any(run.counts[NOT_RUN] for run in runs),
+        columns=_with_found(_OF_CLAUSES, [counts for row in clauses for counts in row.counts]),
         clauses=clauses,
         causes=causes_of(runs),
         cases=sum(len(run.journal.records) for run in runs),
@@ -104,16 +111,9 @@ def html_page(journals: Sequence[tuple[str, Journal]]) -> str:
     )
 
 
-def _columns(clauses: Sequence[ClauseRow]) -> list[Outcome]:
-    """Outcomes that the table of clauses counts: the usual ones, and others that there are."""
-    usual = [
-        Outcome.PASS,
-        Outcome.FAIL,
-        Outcome.UNTESTABLE,
-        Outcome.NOT_APPLICABLE,
-        Outcome.EXPECTED_FAILURE,
-    ]
-    found = {key for row in clauses for counts in row.counts for key in counts}
+def _with_found(usual: Sequence[Outcome], counts: Iterable[Mapping[str, int]]) -> list[Outcome]:
+    """The usual outcomes, and others that there are."""
+    found = {key for counted in counts for key in counted}
     return [*usual, *(one for one in Outcome if one not in usual and one.value in found)]
 
 

@@ -15,10 +15,10 @@ _KEPT = "\n\t"
 
 
 def visible(text: str, most: int = TEXT_CHARS) -> str:
-    """``text`` with at most ``most`` characters of it, what has no shape of its own written out.
+    r"""``text`` with at most ``most`` characters of it, what has no shape of its own written out.
 
     Control characters, lone surrogates, marks that turn the direction of writing and the like
-    become escapes (``\\x1b``, ``\\u202e``), so that they neither act nor hide.
+    become escapes (``\x1b``, ``\u202e``), so that they neither act nor hide.
     """
     cut = text[:most]
     left_out = len(text) - len(cut)
