@@ -123,13 +123,15 @@ function focusOf(view) {
     for (const name of ["missing", "needed", "verified", "loaded"]) {
       for (const span of track[name]) {
         points.push(span[1]);
-        if (span[0] > picture.local_tokens) points.push(span[0]);
+        if (name === "missing" || span[0] > picture.local_tokens) points.push(span[0]);
       }
     }
   }
   if (!points.length) return [0, whole];
-  const margin = Math.max(8, ...scene.groups.map((group) => group.block_tokens * 2), (Math.max(...points) - Math.min(...points)) * 0.12);
-  const range = [Math.max(0, Math.min(...points) - margin), Math.min(whole, Math.max(...points) + margin)];
+  const [low, high] = [Math.min(...points), Math.max(...points)];
+  const least = Math.max(64, ...scene.groups.map((group) => group.chunk_tokens));
+  const margin = Math.max((high - low) * 0.12, (least - high + low) / 2, ...scene.groups.map((group) => group.block_tokens * 2));
+  const range = [Math.max(0, low - margin), Math.min(whole, high + margin)];
   return range[1] - range[0] > 0.6 * whole ? [0, whole] : range;
 }
 

@@ -60,6 +60,6 @@ function grouped(cases) {
 
 start().catch((error) => {
   const trouble = document.getElementById("trouble");
-  trouble.textContent = `The records in this page could not be read: ${error}. It needs a browser with DecompressionStream, of 2023 or later.`;
+  trouble.textContent = `The records in this page could not be read: ${error}. It needs a browser with DecompressionStream, of 2024 or later.`;
   trouble.hidden = false;
 });
