@@ -26,6 +26,21 @@ PAGE = DOCS / "html-report.md"
 MOST_BYTES = 200_000
 """A picture of the documentation is no larger."""
 
+LOOK_AT_ALL = """
+(async () => {
+  const looked = [];
+  for (const one of data.cases.filter((one) => one.outcome === "fail")) {
+    await caseDialog.open(one, [one]);
+    document.querySelectorAll("dialog .controls input, dialog .controls .buttons button").forEach((it) => it.click());
+    const drawn = document.querySelector("dialog svg.tokens")?.outerHTML ?? "";
+    const said = document.querySelector("dialog").textContent;
+    looked.push([one.id, drawn.includes("rect") && !/NaN|undefined|Infinity/.test(drawn),
+      said.includes("reproduce  kvconform run") && !/undefined|\\[object/.test(said)]);
+  }
+  window.looked = looked;
+})();
+"""
+
 Shown = tuple[Path, Journal]
 
 
@@ -92,6 +107,18 @@ def test_every_clause_has_a_severity_with_a_colour() -> None:
     (text,) = re.findall(r"<style>(.*?)</style>", html_page([]), re.DOTALL)
     for severity in {clause.severity.value for clause in CLAUSES.values()}:
         assert f".severity.s-{severity.replace(' ', '-')}" in text
+
+
+@pytest.mark.browser
+def test_every_failed_case_can_be_looked_at(page: Page, shown: Shown) -> None:
+    """Each has a drawing with figures and no gaps, whatever is pressed, and the text of its failure."""
+    path, journal = shown
+    page.open(path)
+    page.driver.execute_script(LOOK_AT_ALL)
+    page.wait("window.looked !== undefined", 120)
+    failed = [one.case for one in journal.records.values() if one.outcome is Outcome.FAIL]
+    assert page.js("window.looked.map((one) => one[0])") == failed
+    assert page.js("window.looked.filter(([, drawn, said]) => !drawn || !said)") == []
 
 
 @pytest.mark.browser
