@@ -24,7 +24,7 @@ from kvconform.results.html.text import name
 from kvconform.results.journal import Journal
 from kvconform.results.record import Outcome
 
-_FILES = Path(__file__).resolve().parent / "page"
+_FILES = Path(__file__).resolve().parent / "assets"
 _SCRIPTS = ("data.js", "dom.js", "filters.js", "heatmap.js", "figure.js", "case.js", "main.js")
 
 LETTERS = {
