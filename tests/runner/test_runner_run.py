@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from runner_project import CONNECTOR, TEMPLATES, Project
 
+from kvconform.results.html import write_html
+from kvconform.results.journal import read_records
+
 
 def outcomes(path: Path) -> dict[str, str]:
     """Outcome by the act of the case, from a records file."""
@@ -229,6 +232,21 @@ def test_junit_comes_from_the_records(project: Project, tmp_path: Path) -> None:
     )
 
 
+def test_html_comes_from_the_records(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the case that killed its process is in it, and the file of records gives the same page."""
+    project.matrix("some", "pass", "exit", "unclaimed")
+    done = project.run("some.yaml", "--records", "r.jsonl", "--html", "r.html")
+    assert done.code == 1
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "<title>kvconform: scripted:connector 1.2</title>" in page
+    assert "native crash" in page
+    monkeypatch.chdir(tmp_path)
+    write_html([("r.jsonl", read_records(tmp_path / "r.jsonl"))], tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text("utf-8") == page
+
+
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
@@ -250,6 +268,8 @@ def test_junit_comes_from_the_records(project: Project, tmp_path: Path) -> None:
         (["m.yaml", "--connector-config", "a=1", "--connector-config", "a=2"], 2, "given twice"),
         (["m.yaml", "--records", "no/r.jsonl"], 2, "does not exist"),
         (["m.yaml", "--junitxml", "."], 2, "is a folder"),
+        (["m.yaml", "--html", "."], 2, "is a folder"),
+        (["m.yaml", "--html", "no/r.html"], 2, "does not exist"),
         (["m.yaml", "--resume"], 2, "--resume needs --records FILE"),
         (["m.yaml", "--resume", "--records", "m.yaml"], 2, "m.yaml:1: no line of a records file"),
         (["m.yaml", "--case-timeout", "0"], 2, "is not a number of seconds above 0"),

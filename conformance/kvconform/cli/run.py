@@ -21,6 +21,7 @@ from kvconform.cli.settings import EPILOG, add_project, fill_in
 from kvconform.matrix import Matrix
 from kvconform.ports import KvconformError
 from kvconform.registry import STORE_PROVIDER
+from kvconform.results.html import write_html
 from kvconform.results.junit import write_junit
 from kvconform.results.summary import IN_FULL, closing_line, summarize
 from kvconform.results.terminal import show
@@ -33,6 +34,10 @@ _GROUPS = 8
 
 _OF_RECORDS = ""
 """``--resume`` without a file."""
+
+
+_NOT_KEPT = "not kept"
+"""Stands on a page for the name of the records file of a run without ``--records``."""
 
 
 class ReportNotWrittenError(KvconformError):
@@ -89,6 +94,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--junitxml", metavar="FILE", type=Path, help="write a JUnit XML report of the records"
     )
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        type=Path,
+        help="write the report as one HTML page: clauses, heat maps, and a picture of each failure",
+    )
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="print the closing line only")
     loudness.add_argument(
@@ -105,7 +116,7 @@ def execute(options: argparse.Namespace) -> int:
     fill_in(options)
     _settle_resume(options)
     matrices = with_cases(load(options), options.case, options.templates)
-    for path in (options.records, options.junitxml):
+    for path in (options.records, options.junitxml, options.html):
         _must_be_writable(path)
     progress = Progress(sys.stderr, quiet=options.quiet or options.verbose)
     result = run(
@@ -128,6 +139,9 @@ def execute(options: argparse.Namespace) -> int:
     )
     if options.junitxml is not None:
         write_junit(result.journal, options.junitxml)
+    if options.html is not None:
+        name = options.records.name if options.records is not None else _NOT_KEPT
+        write_html([(name, result.journal)], options.html)
     if options.quiet:
         say(closing_line(result.journal))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def reproduction(record: CaseRecord, header: RunHeader | None) -> str:
 def matrix_argument(source: str) -> str:
     """What to type for the matrix of ``source`` (file:line): shipped ones by their bare name."""
     named = Path(source.rpartition(":")[0] or source)
-    file = next((path for path in (named, matrix_dir() / named) if path.exists()), named)
+    places = (named, matrix_dir() / named)
+    file = next((path for path in places if os.path.exists(path)), named)  # noqa: PTH110 - takes any name
     for base, suffix in ((matrix_dir(), False), (Path.cwd(), True)):
         try:
             inside = file.resolve().relative_to(base.resolve())

@@ -154,7 +154,9 @@ class Scenery:
                 for position in range(len(self.oracle.layout.groups))
             ),
             checks=tuple(result.check for result in checks),
-            difference=_first_difference(after),
+            difference=_first_difference(
+                event for event in after if getattr(event, "request", "") == answer.request
+            ),
         )
 
     def _track(
