@@ -42,31 +42,32 @@ ENTRY = {"expectations": ("known.yaml:2",)}
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "kind", "code"),
+    ("outcomes", "kind", "code"),
     [
-        ("pass", "fail", "broken", 1),
-        ("pass", "untestable", "broken", 1),
-        ("pass", "error", "broken", 1),
-        ("n/a", "fail", "broken", 1),
-        ("xfail", "fail", "broken", 1),
-        ("xpass", "fail", "broken", 1),
-        ("pass", "n/a", "pass -> n/a", 1),
-        ("pass", "xfail", "expectation", 0),
-        ("pass", "xpass", "expectation", 0),
-        ("fail", "xfail", "expectation", 0),
-        ("xfail", "xpass", "expectation", 0),
-        ("xfail", "pass", "expectation", 0),
-        ("fail", "pass", "fixed", 0),
-        ("error", "pass", "fixed", 0),
-        ("fail", "n/a", "withdrawn", 0),
-        ("n/a", "pass", "now applies", 0),
-        ("fail", "untestable", "other cause", 0),
+        ("pass -> fail", "broken", 1),
+        ("pass -> untestable", "broken", 1),
+        ("pass -> error", "broken", 1),
+        ("n/a -> fail", "broken", 1),
+        ("xfail -> fail", "broken", 1),
+        ("xpass -> fail", "broken", 1),
+        ("pass -> n/a", "pass -> n/a", 1),
+        ("pass -> xfail", "expectation", 0),
+        ("pass -> xpass", "expectation", 0),
+        ("fail -> xfail", "expectation", 0),
+        ("xfail -> xpass", "expectation", 0),
+        ("xfail -> pass", "expectation", 0),
+        ("fail -> pass", "fixed", 0),
+        ("error -> pass", "fixed", 0),
+        ("fail -> n/a", "withdrawn", 0),
+        ("n/a -> pass", "now applies", 0),
+        ("fail -> untestable", "other cause", 0),
     ],
 )
 def test_every_change_has_its_kind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], was: str, now: str, kind: str, code: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], outcomes: str, kind: str, code: int
 ) -> None:
     """Outcome by outcome."""
+    was, now = outcomes.split(" -> ")
     out = diff(tmp_path, capsys, [record("a", was)], [record("a", now)])
     assert (kinds(out[1]), out[0]) == ({kind: 1}, code)
 

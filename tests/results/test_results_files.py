@@ -16,6 +16,7 @@ COMMANDS: dict[str, Callable[[str, str], list[str]]] = {
     "diff after": lambda good, bad: ["diff", good, bad],
     "expect": lambda _, bad: ["expect", bad],
     "explain": lambda _, bad: ["explain", bad],
+    "report": lambda good, bad: ["report", good, bad, "--markdown"],
 }
 BAD: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "bad: no records file, or one that was cut off in its first line"),

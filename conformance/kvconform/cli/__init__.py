@@ -27,6 +27,7 @@ from kvconform.cli import (
     mutate,
     new,
     render,
+    report,
     run,
     schema,
 )
@@ -45,6 +46,7 @@ COMMANDS: dict[str, Command] = {
         diff.COMMAND,
         expect.COMMAND,
         explain.COMMAND,
+        report.COMMAND,
         fuzz.COMMAND,
         lock.COMMAND,
         mutants.COMMAND,

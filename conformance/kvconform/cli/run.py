@@ -126,7 +126,7 @@ def execute(options: argparse.Namespace) -> int:
         progress,
     )
     if options.junitxml is not None:
-        write_junit(result.journal, options.junitxml)
+        write_junit([result.journal], options.junitxml)
     if options.quiet:
         say(closing_line(result.journal))
     else:

@@ -14,6 +14,9 @@ from kvconform.results.failure import connector_title
 from kvconform.results.journal import Journal
 from kvconform.results.record import CaseRecord, Outcome
 
+_NAMED = 3
+"""So many matrices are named where two runs have nothing in common."""
+
 _BAD = frozenset({Outcome.FAIL, Outcome.UNTESTABLE, Outcome.ERROR})
 _PASSES = frozenset({Outcome.PASS, Outcome.UNEXPECTED_PASS})
 _ENTRIES = frozenset({Outcome.EXPECTED_FAILURE, Outcome.UNEXPECTED_PASS})
@@ -42,7 +45,7 @@ class Kind(Enum):
     RENAMED = ("renamed", "the same case under another id, with the same outcome", False)
     SAME = ("same", "as before", False)
 
-    def __init__(self, title: str, meaning: str, is_regression: bool) -> None:  # noqa: FBT001
+    def __init__(self, title: str, meaning: str, is_regression: bool) -> None:
         self.title = title
         self.meaning = meaning
         self.is_regression = is_regression
@@ -233,7 +236,8 @@ def _same(before: Journal, after: Journal, field: str) -> bool:
 
 def _matrices(journal: Journal) -> str:
     names = sorted({record.matrix for record in journal.records.values()})
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + f" and {more} more" * (more > 0)
 
 
 def _notes(before: Journal, after: Journal) -> Iterator[str]:

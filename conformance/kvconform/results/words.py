@@ -45,6 +45,11 @@ def block(text: str, language: str = "text") -> str:
     return f"{fence}{language}\n{shown}\n{fence}"
 
 
+def escaped(text: str) -> str:
+    """Our own prose for Markdown: no sign in it has a meaning."""
+    return re.sub(r"([\\`*_\[\]<>|~])", r"\\\1", plain(text, most=len(text)))
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of Markdown; its cells are Markdown without line ends."""
     lines = [head, ["---"] * len(head), *rows]
@@ -63,7 +68,7 @@ def html_code(text: str) -> str:
 
 def _cell(text: str) -> str:
     # Within a table this holds in code spans too, and there alone.
-    return text.replace("|", r"\|")
+    return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
 def _longest_run(text: str) -> int:
