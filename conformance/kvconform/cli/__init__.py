@@ -28,6 +28,7 @@ from kvconform.cli import (
     new,
     render,
     report,
+    repro,
     run,
     schema,
 )
@@ -47,6 +48,7 @@ COMMANDS: dict[str, Command] = {
         expect.COMMAND,
         explain.COMMAND,
         report.COMMAND,
+        repro.COMMAND,
         fuzz.COMMAND,
         lock.COMMAND,
         mutants.COMMAND,
