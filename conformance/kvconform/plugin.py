@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from kvconform.case import Case
-from kvconform.connector_config import read_settings
 from kvconform.engine.interrupts import INTERRUPTS
+from kvconform.matrix.model import RowHandle
+from kvconform.plugin_alone import Named
 from kvconform.plugin_expectations import session_expectations, show_expectation
 from kvconform.plugin_options import DEVICES
 from kvconform.plugin_records import (
@@ -67,7 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--connector",
         metavar="NAME",
-        default="reference",
+        default=None,
         help="connector under test: a registered NAME[:ARG] or package.module:factory "
         "(default: reference)",
     )
@@ -122,8 +123,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.maxworkerrestart = str(10**9)
     if config.option.collectonly or config.option.help:
         return
+    # Files that stand alone name a connector; pytest-xdist's controller never reads them.
+    if config.getoption("connector") or config.getoption("numprocesses", None):
+        _open(config, Named.of(config, []))
+
+
+def _open(config: pytest.Config, named: Named) -> None:
+    """Resolve the connector and begin to record."""
     try:
-        session = _Session(config)
+        session = _Session(config, named)
         config.stash[_SESSION] = session
         if not hasattr(config, "workerinput"):
             config.pluginmanager.register(_Controller(session, config), "kvconform-controller")
@@ -142,6 +150,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Smoke cases first; leave out what ``--case`` does not name and ``--skip-recorded`` has."""
+    if _SESSION not in config.stash and not config.option.collectonly:
+        _open(config, Named.of(config, items))
     items.sort(key=lambda item: not is_smoke(item.path))
     wanted = set(config.getoption("case"))
     skip = _recorded(config)
@@ -278,10 +288,10 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
 class _Session:
     """What one process needs to run cases: the connector, how, and what is expected of it."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.options = read_settings(config.getoption("connector_config"))
+    def __init__(self, config: pytest.Config, named: Named) -> None:
+        self.options = named.options
         self.device = _device(config.getoption("device"))
-        self.candidate: Candidate = resolve_connector(config.getoption("connector"))
+        self.candidate: Candidate = resolve_connector(named.connector)
         check_options = getattr(self.candidate.factory, "check_options", None)
         if check_options is not None:
             check_options(self.options)
@@ -476,7 +486,10 @@ def _recorded(config: pytest.Config) -> frozenset[str]:
 def _case_id(item: pytest.Item) -> str | None:
     """The id of the item's case; None for tests that are none of ours."""
     callspec = getattr(item, "callspec", None)
-    return case_id(item.path, callspec.id) if callspec is not None else None
+    if callspec is None:
+        return None
+    row = callspec.params.get("row")
+    return case_id(item.path, callspec.id) or (row.case_id if isinstance(row, RowHandle) else None)
 
 
 def _skip_reason(error: Exception) -> str:

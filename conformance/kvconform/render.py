@@ -94,6 +94,11 @@ def render(
     )
 
 
+def module_source(matrix: Matrix, templates: Sequence[Path] = ()) -> str:
+    """The first module of a matrix, as `render` would write it; raises `RenderError`."""
+    return next(source for _, source, _ in _modules(matrix, templates, taken=()))
+
+
 def compare(
     matrices: Sequence[Matrix], folder: Path, *, templates: Sequence[Path] = ()
 ) -> list[Difference]:

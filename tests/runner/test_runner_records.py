@@ -233,16 +233,14 @@ kvconform: 1 passed, 3 failed, 1 n/a, 0 untestable, 1 errors, 1 not run"""
 
 def test_junit_has_every_outcome_and_the_connector(tmp_path: Path) -> None:
     """The suite's name holds the connector; outcome, clause and matrix are properties."""
-    write_junit(
-        journal(
-            record("m[ok]", Outcome.PASS),
-            record("m[bad]", Outcome.FAIL),
-            record("m[na]", Outcome.NOT_APPLICABLE, checks=(), reason="eagle"),
-            record("m[err]", Outcome.ERROR, checks=(), reason="KeyError: \x00\x1b[3"),
-            selected=("m[gone]",),
-        ),
-        tmp_path / "j.xml",
+    made = journal(
+        record("m[ok]", Outcome.PASS),
+        record("m[bad]", Outcome.FAIL),
+        record("m[na]", Outcome.NOT_APPLICABLE, checks=(), reason="eagle"),
+        record("m[err]", Outcome.ERROR, checks=(), reason="KeyError: \x00\x1b[3"),
+        selected=("m[gone]",),
     )
+    write_junit([made], tmp_path / "j.xml")
     suite = ET.parse(tmp_path / "j.xml").getroot()[0]  # noqa: S314 - we wrote it
     counts = {key: suite.get(key) for key in ("name", "tests", "failures", "errors", "skipped")}
     assert counts == {
@@ -254,7 +252,12 @@ def test_junit_has_every_outcome_and_the_connector(tmp_path: Path) -> None:
     }
     cases = {case.get("name"): case for case in suite.iter("testcase")}
     properties = {p.get("name"): p.get("value") for p in cases["m[bad]"].iter("property")}
-    assert properties == {"outcome": "fail", "clause": "COV-2", "matrix": "my/m.yaml:7"}
+    assert properties == {
+        "outcome": "fail",
+        "connector": "vendor:x",
+        "clause": "COV-2",
+        "matrix": "my/m.yaml:7",
+    }
     assert cases["m[bad]"].find("failure").get("message") == (
         "COV-2 hit-is-covered: hit of 3968 tokens"
     )

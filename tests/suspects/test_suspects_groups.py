@@ -92,7 +92,9 @@ def test_explain_says_what_it_cannot_use(
     """No file, no records, other matrices: one line and exit code 2."""
     monkeypatch.chdir(tmp_path)
     assert main(["explain", "none.jsonl"]) == 2
-    assert capsys.readouterr().err == "kvconform: none.jsonl: there is no such file\n"
+    assert capsys.readouterr().err == (
+        "kvconform: none.jsonl: cannot be read: No such file or directory\n"
+    )
     Path("bad.jsonl").write_text("{}\n", encoding="utf-8")
     assert main(["explain", "bad.jsonl"]) == 2
     assert "bad.jsonl:1" in capsys.readouterr().err

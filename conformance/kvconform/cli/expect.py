@@ -9,7 +9,7 @@ from pathlib import Path
 from kvconform.cli.command import Command, say
 from kvconform.expectations.propose import render_proposals
 from kvconform.ports import KvconformError
-from kvconform.results.journal import read_records
+from kvconform.results.journal import read_run
 
 
 class FileExistsAlreadyError(KvconformError, FileExistsError):
@@ -35,7 +35,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Entries for all failures of the records."""
-    journal = read_records(options.records)
+    journal = read_run(options.records)
     text = render_proposals(journal, dt.datetime.now(tz=dt.UTC).date())
     if options.output is None:
         say(text, end="")

@@ -22,7 +22,7 @@ from kvconform.connector_config import written
 from kvconform.matrix import Matrix, find_matrices, load_matrices
 from kvconform.matrix.plan import Level, Plan
 from kvconform.ports import KvconformError
-from kvconform.results.journal import Journal, read_records
+from kvconform.results.journal import Journal, read_run
 from kvconform.results.record import Outcome
 from kvconform.run import RunRequest, run
 from kvconform.run.progress import Progress
@@ -72,9 +72,7 @@ def execute(options: argparse.Namespace) -> int:
         fill_in(options)
         return tell_case(options.target, options)
     options.records = Path(options.target)
-    if not options.records.is_file():
-        raise ForeignRecordsError(f"{options.records}: there is no such file")
-    journal = read_records(options.records)
+    journal = read_run(options.records)
     plan = Plan(level=Level.FULL)
     paths = find_matrices(options.paths)
     own = {matrix.name: matrix for matrix in load_matrices(paths, templates=options.templates)}

@@ -17,10 +17,16 @@ from kvconform.cli.command import (
     load,
     say,
 )
-from kvconform.cli.settings import EPILOG, add_project, fill_in
+from kvconform.cli.settings import (
+    EPILOG,
+    OptionsError,
+    add_project,
+    add_subject,
+    fill_in,
+    settle_store,
+)
 from kvconform.matrix import Matrix
 from kvconform.ports import KvconformError
-from kvconform.registry import STORE_PROVIDER
 from kvconform.results.html import write_html
 from kvconform.results.junit import write_junit
 from kvconform.results.summary import IN_FULL, closing_line, summarize
@@ -44,27 +50,9 @@ class ReportNotWrittenError(KvconformError):
     """A report file cannot be written: names it and why."""
 
 
-class OptionsError(KvconformError):
-    """Options that do not go together."""
-
-
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
-    parser.add_argument(
-        "--connector",
-        metavar="NAME",
-        default=None,
-        help="connector under test: a registered NAME[:ARG] or package.module:factory "
-        "(default: reference)",
-    )
-    parser.add_argument(
-        "--store",
-        metavar="NAME",
-        default=None,
-        help="a store under test, a registered NAME[:ARG] or package.module:factory: matrices of "
-        "stores, and all others on the reference connector with its chunks in it; the same as "
-        "--connector store:NAME",
-    )
+    add_subject(parser)
     add_connector_options(parser)
     add_plan(parser)
     add_expect(parser)
@@ -112,7 +100,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Run, summarize, report."""
-    _settle_store(options)
+    settle_store(options)
     fill_in(options)
     _settle_resume(options)
     matrices = with_cases(load(options), options.case, options.templates)
@@ -138,7 +126,7 @@ def execute(options: argparse.Namespace) -> int:
         progress,
     )
     if options.junitxml is not None:
-        write_junit(result.journal, options.junitxml)
+        write_junit([result.journal], options.junitxml)
     if options.html is not None:
         name = options.records.name if options.records is not None else _NOT_KEPT
         write_html([(name, result.journal)], options.html)
@@ -155,15 +143,6 @@ def _blamed(matrices: Sequence[Matrix], result: RunResult) -> list[tuple[str, st
     by_name = {matrix.name: matrix for matrix in matrices}
     groups = blame(by_name, result.journal.records.values(), most=_GROUPS)
     return [(f"{group.matrix}, {group.clauses}", sentence) for group, sentence in groups]
-
-
-def _settle_store(options: argparse.Namespace) -> None:
-    """``--store NAME`` is short for a connector."""
-    if options.store is None:
-        return
-    if options.connector is not None:
-        raise OptionsError("--store and --connector name what is tested: give one of them")
-    options.connector = f"{STORE_PROVIDER}:{options.store}"
 
 
 def _settle_resume(options: argparse.Namespace) -> None:

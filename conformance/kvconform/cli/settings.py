@@ -5,12 +5,46 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kvconform.ports import KvconformError
 from kvconform.project import FILE, TABLE, read_project
+from kvconform.registry import STORE_PROVIDER
 
 REFERENCE = "reference"
 """The connector under test where nobody names one."""
 
 EPILOG = f"""What the command line does not say is taken from {TABLE} of the nearest {FILE}."""
+
+
+class OptionsError(KvconformError):
+    """Options that do not go together."""
+
+
+def add_subject(parser: argparse.ArgumentParser) -> None:
+    """What is put to the test."""
+    parser.add_argument(
+        "--connector",
+        metavar="NAME",
+        default=None,
+        help="connector under test: a registered NAME[:ARG] or package.module:factory "
+        "(default: reference)",
+    )
+    parser.add_argument(
+        "--store",
+        metavar="NAME",
+        default=None,
+        help="a store under test, a registered NAME[:ARG] or package.module:factory: matrices of "
+        "stores, and all others on the reference connector with its chunks in it; the same as "
+        "--connector store:NAME",
+    )
+
+
+def settle_store(options: argparse.Namespace) -> None:
+    """``--store NAME`` is short for a connector."""
+    if options.store is None:
+        return
+    if options.connector is not None:
+        raise OptionsError("--store and --connector name what is tested: give one of them")
+    options.connector = f"{STORE_PROVIDER}:{options.store}"
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:

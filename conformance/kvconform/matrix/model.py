@@ -279,6 +279,11 @@ class RowHandle:
     def __repr__(self) -> str:
         return f"<row {self.id}>"
 
+    @property
+    def case_id(self) -> str:
+        """Id of the case, which is not built for it."""
+        return f"{self._file[0].header.name}[{self.id}]"
+
     def case(self) -> Case:
         """Build the case."""
         file, at = self._file

@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 from kvconform import CONTRACT_REVISION, RECORDS_FORMAT, __version__
 from kvconform.matrix.tuples import Held
 from kvconform.ports import KvconformError
+from kvconform.results.lines import Lines
 from kvconform.results.record import CaseRecord, Outcome
 
 
@@ -58,7 +59,8 @@ class RunHeader:
         """The header of a line; raises `RecordsError` for a format that this release cannot read."""
         if data.get("format") != RECORDS_FORMAT:
             raise RecordsError(
-                f"records of format {data.get('format')!r}; this release reads format {RECORDS_FORMAT}"
+                f"records of format {data.get('format')!r:.40}; "
+                f"this release of kvconform reads format {RECORDS_FORMAT}"
             )
         known = {key: data[key] for key in cls.__dataclass_fields__ if key in data}
         for key in ("templates", "expect"):
@@ -129,24 +131,43 @@ def read_records(path: Path) -> Journal:
     """All of a records file; raises `RecordsError` with ``file:line`` for a line that is none."""
     journal = Journal()
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordsError(f"{path}: cannot be read: {error}") from error
-    lines = text.split("\n")
-    for number, line in enumerate(lines[:-1], start=1):
-        _apply_line(journal, line, path, number)
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordsError(f"{path}: cannot be read: {error.strerror}") from error
+    lines = Lines()
+    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+        _apply_line(journal, lines, line, f"{path}:{number}")
     return journal
 
 
-def _apply_line(journal: Journal, line: str, path: Path, number: int) -> None:
-    if not line.strip():
-        return
+def read_run(path: Path) -> Journal:
+    """The records of a run that has some; raises `RecordsError` for anything else.
+
+    What holds no whole line, or lines and no header, is no records file; what holds no case says
+    nothing to anybody.
+    """
+    journal = read_records(path)
+    if journal.header is None:
+        raise RecordsError(
+            f"{path}: no records file, or one that was cut off in its first line; "
+            "'kvconform run --records FILE' writes one"
+        )
+    if not journal.records:
+        raise RecordsError(f"{path}: the run ended before its first case; nothing is recorded")
+    return journal
+
+
+def _apply_line(journal: Journal, lines: Lines, line: bytes, where: str) -> None:
     try:
-        journal.apply(json.loads(line))
+        text = line.decode("utf-8")
+        if text.strip():
+            journal.apply(lines.read(text))
     except RecordsError as error:
-        raise RecordsError(f"{path}:{number}: {error}") from error
+        raise RecordsError(f"{where}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise RecordsError(f"{where}: no line of a records file: not text in UTF-8") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RecordsError(f"{path}:{number}: no line of a records file: {error}") from error
+        raise RecordsError(f"{where}: no line of a records file: {error}") from error
 
 
 class RecordsFollower:
@@ -157,7 +178,8 @@ class RecordsFollower:
         self._path = path
         self._offset = 0
         self._rest = b""
-        self._lines = 0
+        self._lines = Lines()
+        self._number = 0
 
     def poll(self) -> bool:
         """Take in what was written since the last call; False if nothing was."""
@@ -170,8 +192,8 @@ class RecordsFollower:
         self._offset += len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self._lines += 1
-            _apply_line(self.journal, line.decode("utf-8"), self._path, self._lines)
+            self._number += 1
+            _apply_line(self.journal, self._lines, line, f"{self._path}:{self._number}")
         return bool(lines)
 
     def drop_unfinished_line(self) -> None:

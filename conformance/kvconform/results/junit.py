@@ -2,42 +2,65 @@
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kvconform.results.failure import bad_checks, connector_title, describe_failure
+from kvconform.ports import KvconformError
+from kvconform.results.failure import bad_checks, describe_failure
 from kvconform.results.journal import Journal
 from kvconform.results.record import CaseRecord, Outcome
+from kvconform.results.runs import titles
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(journal: Journal, path: Path) -> None:
-    """Write ``path``; the suite's name holds the connector, so that files can be told apart."""
+class JunitNotWrittenError(KvconformError):
+    """The file cannot be written: names it and why."""
+
+
+def write_junit(journals: Sequence[Journal], path: Path) -> None:
+    """Write ``path``: a suite for each run, with the connector in its name.
+
+    Raises `JunitNotWrittenError`.
+    """
+    root = ET.Element("testsuites", {"name": "kvconform"})
+    for journal, title in zip(journals, titles(journals), strict=True):
+        _suite(root, journal, title)
+    suites = list(root)
+    for key in ("tests", "failures", "errors", "skipped"):
+        root.set(key, str(sum(int(suite.get(key, "0")) for suite in suites)))
+    root.set("time", _seconds(sum(float(suite.get("time", "0")) for suite in suites)))
+    ET.indent(root)
+    try:
+        ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise JunitNotWrittenError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _suite(root: ET.Element, journal: Journal, title: str) -> None:
     records = list(journal.records.values())
-    counts = {
-        "tests": len(records) + len(journal.missing),
-        "failures": sum(
-            record.outcome.is_bad and record.outcome is not Outcome.ERROR for record in records
-        ),
-        "errors": sum(record.outcome is Outcome.ERROR for record in records)
-        + (0 if journal.stopped else len(journal.missing)),
+    not_run = len(journal.missing)
+    figures = {
+        "tests": len(records) + not_run,
+        "failures": sum(one.outcome.is_bad and one.outcome is not Outcome.ERROR for one in records),
+        "errors": sum(one.outcome is Outcome.ERROR for one in records)
+        + (0 if journal.stopped else not_run),
         "skipped": sum(
-            record.outcome in {Outcome.NOT_APPLICABLE, Outcome.EXPECTED_FAILURE}
-            for record in records
+            one.outcome in {Outcome.NOT_APPLICABLE, Outcome.EXPECTED_FAILURE} for one in records
         )
-        + (len(journal.missing) if journal.stopped else 0),
+        + (not_run if journal.stopped else 0),
     }
-    figures = {key: str(value) for key, value in counts.items()}
-    figures["time"] = _seconds(sum(record.seconds for record in records))
-    root = ET.Element("testsuites", {"name": "kvconform", **figures})
+    attributes = {key: str(value) for key, value in figures.items()}
+    attributes["time"] = _seconds(sum(record.seconds for record in records))
     suite = ET.SubElement(
-        root, "testsuite", {"name": f"kvconform {connector_title(journal.header)}", **figures}
+        root, "testsuite", {"name": _text(f"kvconform {title}"), **attributes}
     )
-    if journal.header is not None:
-        header = journal.header
+    header = journal.header
+    connector = header.connector if header is not None else ""
+    if header is not None:
         _properties(
             suite,
             {
@@ -52,44 +75,47 @@ def write_junit(journal: Journal, path: Path) -> None:
     for record in records:
         _case(suite, record, journal)
     for case in journal.missing:
-        element = ET.SubElement(
-            suite, "testcase", {"classname": case.partition("[")[0], "name": case, "time": "0.000"}
-        )
+        element = _element(suite, case.partition("[")[0], case, 0.0)
+        _properties(element, {"outcome": "not run", "connector": connector})
         if journal.stopped:
-            ET.SubElement(element, "skipped", {"message": f"not run: {journal.stopped}"})
+            _told(element, "skipped", f"not run: {journal.stopped}")
         else:
-            ET.SubElement(
-                element, "error", {"message": "no record: the run ended before this case"}
-            )
-    ET.indent(root)
-    ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+            _told(element, "error", "no record: the run ended before this case", kind="not run")
 
 
 def _case(suite: ET.Element, record: CaseRecord, journal: Journal) -> None:
-    element = ET.SubElement(
-        suite,
-        "testcase",
-        {"classname": record.matrix, "name": _text(record.case), "time": _seconds(record.seconds)},
-    )
+    element = _element(suite, record.matrix, record.case, record.seconds)
     _properties(
         element,
         {
             "outcome": record.outcome.value,
+            "connector": record.connector,
             "clause": ",".join(record.clauses),
             "matrix": record.source,
             **({"expectation": ", ".join(record.expectations)} if record.expectations else {}),
         },
     )
-    if record.outcome is Outcome.ERROR:
-        error = ET.SubElement(element, "error", {"message": _text(_first_line(record.reason))})
-        error.text = _text(record.reason)
-    elif record.outcome.is_bad:
-        failure = ET.SubElement(element, "failure", {"message": _text(_message(record))})
-        failure.text = _text(describe_failure(record, journal.header))
-    elif record.outcome is Outcome.NOT_APPLICABLE:
-        ET.SubElement(element, "skipped", {"message": _text(f"n/a: {record.reason}")})
-    elif record.outcome is Outcome.EXPECTED_FAILURE:
-        ET.SubElement(element, "skipped", {"message": _text(f"expected failure: {record.reason}")})
+    outcome = record.outcome
+    if outcome is Outcome.ERROR:
+        _told(element, "error", _first_line(record.reason), record.reason, kind=outcome.value)
+    elif outcome.is_bad:
+        text = describe_failure(record, journal.header)
+        _told(element, "failure", _message(record), text, kind=outcome.value)
+    elif outcome is Outcome.NOT_APPLICABLE:
+        _told(element, "skipped", f"n/a: {record.reason}")
+    elif outcome is Outcome.EXPECTED_FAILURE:
+        _told(element, "skipped", f"expected failure: {record.reason}")
+
+
+def _element(suite: ET.Element, matrix: str, case: str, seconds: float) -> ET.Element:
+    attributes = {"classname": _text(matrix), "name": _text(case), "time": _seconds(seconds)}
+    return ET.SubElement(suite, "testcase", attributes)
+
+
+def _told(element: ET.Element, tag: str, message: str, text: str = "", *, kind: str = "") -> None:
+    """How the case ended; ``kind`` is the attribute ``type``, which readers of failures ask for."""
+    attributes = {"message": _text(message), **({"type": kind} if kind else {})}
+    ET.SubElement(element, tag, attributes).text = _text(text) or None
 
 
 def _message(record: CaseRecord) -> str:
@@ -114,7 +140,7 @@ def _first_line(text: str) -> str:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.3f}"
+    return f"{value if math.isfinite(value) else 0.0:.3f}"
 
 
 def _text(value: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kvconform.contract.clauses import CLAUSES
-from kvconform.results.by_cause import by_cause
+from kvconform.results.causes import Cause, grouped
 from kvconform.results.failure import connector_title, describe_failure
 from kvconform.results.journal import Journal, RunHeader
 from kvconform.results.record import CaseRecord, Outcome
@@ -131,17 +131,22 @@ def _failures(journal: Journal, records: Sequence[CaseRecord], in_full: int) -> 
             head = f"failure {number} of {len(bad)}: {record.case}"
             yield f"{head}\n{describe_failure(record, journal.header, whole=True)}"
         return
-    groups = by_cause(bad)
+    groups = grouped(bad)
     for number, group in enumerate(groups[:in_full], start=1):
         count = len(group.records)
-        head = f"failure {number} of {len(groups)}, {count} case{'s' * (count > 1)}: {group.name}"
+        head = f"failure {number} of {len(groups)}, {count} case{'s' * (count > 1)}: {_name(group.cause)}"
         example = f"example: {group.example.case}" if count > 1 else group.example.case
         yield f"{head}\n  {example}\n{describe_failure(group.example, journal.header)}"
     rest = groups[in_full:]
     if rest:
-        rows = [(f"{len(group.records)} x", group.name, group.cause) for group in rest]
+        rows = [(f"{len(group.records)} x", _name(group.cause), group.cause.text) for group in rest]
         cases = sum(len(group.records) for group in rest)
         yield f"the other {cases} case{'s' * (cases > 1)} by clause, check and cause\n" + table(rows)
+
+
+def _name(cause: Cause) -> str:
+    """Clause and check; where no check says anything, what is known."""
+    return f"{cause.clause} {cause.check}" if cause.check else cause.text
 
 
 def _unexpected(records: Sequence[CaseRecord]) -> str:

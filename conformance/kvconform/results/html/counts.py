@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvconform.contract.clauses import CLAUSES
-from kvconform.results.cause import cause, generalized
+from kvconform.results.cause import generalized
+from kvconform.results.causes import first_cause
 from kvconform.results.failure import bad_checks, connector_title
 from kvconform.results.html.text import name, visible
 from kvconform.results.journal import Journal, RunHeader
@@ -126,12 +127,12 @@ def cause_key(record: CaseRecord) -> tuple[str, str, str] | None:
     """Clause, check and generalized answer of a case that was not as wanted; None of others."""
     if record.outcome in {Outcome.PASS, Outcome.NOT_APPLICABLE}:
         return None
-    found = bad_checks(record)
-    if record.outcome is Outcome.UNEXPECTED_PASS or not found:
+    if record.outcome is Outcome.UNEXPECTED_PASS or not bad_checks(record):
         lines = record.reason.strip().splitlines()
         text = generalized(lines[-1 if record.outcome is Outcome.ERROR else 0]) if lines else ""
         return "", record.outcome.value, _short(text or "no check says why")
-    return name(found[0].clause), name(found[0].check), _short(cause(found[0]))
+    found = first_cause(record)
+    return name(found.clause), name(found.check), _short(found.text)
 
 
 def causes_of(runs: Sequence[Run]) -> list[Cause]:
