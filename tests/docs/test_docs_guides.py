@@ -94,3 +94,20 @@ def test_the_workflow_runs_what_there_is(workflow: dict, tmp_path: Path) -> None
     assert total == int(
         re.search(r"(\d+) passed", kvconform(tmp_path, "run", "-q").stdout.splitlines()[-1])[1]
     )
+
+
+def test_the_commands_of_the_page_on_results_do_what_it_says(tmp_path: Path) -> None:
+    """One after another, in one folder; the run on the faulty connector and the comparison end with 1."""
+    codes = {"run": {0, 1}, "diff": {1}, "report": {0}, "repro": {0}}
+    for words in commands(DOCS / "results.md"):
+        if "FILE" in words or "--help" in words:
+            continue
+        done = kvconform(tmp_path, *words)
+        assert done.returncode in codes[words[0]], (words, done.stderr)
+    names = ("results.md", "results.html", "results.xml", "test_case.py")
+    assert all((tmp_path / name).stat().st_size > 1000 for name in names)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-q", "test_case.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout
+    assert "a hit of 3968 tokens" in done.stdout
