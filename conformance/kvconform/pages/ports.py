@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from enum import Enum
+from types import FunctionType
 
 from kvconform import ports
 from kvconform.pages.page import code, table
@@ -98,9 +99,11 @@ def _plain(annotation: object) -> str:
 
 
 def _default(field: dataclasses.Field[object]) -> str:
-    if field.default is not dataclasses.MISSING:
-        return code(str(field.default) if isinstance(field.default, Enum) else repr(field.default))
-    return "" if field.default_factory is dataclasses.MISSING else "empty"
+    if field.default is dataclasses.MISSING:
+        return "" if field.default_factory is dataclasses.MISSING else "empty"
+    if isinstance(field.default, FunctionType):
+        return code(field.default.__name__)  # its repr has an address, another one in each process
+    return code(str(field.default) if isinstance(field.default, Enum) else repr(field.default))
 
 
 def _line(one: type) -> int:

@@ -128,7 +128,7 @@ class WorkerSide(ABC):
         """Release what the rank holds."""
 
 
-def _say_nothing(text: str) -> None:
+def say_nothing(text: str) -> None:
     """Where nobody listens."""
     del text
 
@@ -139,16 +139,17 @@ class Setting:
 
     ``gates`` has one transfer gate a rank; a worker that claims ``transfer_control`` runs every
     copy through its rank's gate.  ``state_dir`` is a folder that outlives the engine, None where
-    none does: what a ``persistent`` connector keeps there, one that gets the same folder finds.  ``device`` is a torch device string.  ``options`` are the
-    user's own (``--connector-config``).  ``tell`` puts a line into the trace of the case, say why a
-    copy failed: it judges nothing, and is shown where the case fails.
+    none does: what a ``persistent`` connector keeps there, one that gets the same folder finds.
+    ``device`` is a torch device string.  ``options`` are the user's own (``--connector-config``).
+    ``tell`` puts a line into the trace of the case, say why a copy failed: it judges nothing, and is
+    shown where the case fails.
     """
 
     device: str = "cpu"
     state_dir: Path | None = None
     gates: tuple[TransferGate, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
-    tell: Callable[[str], None] = field(default=_say_nothing, compare=False)
+    tell: Callable[[str], None] = field(default=say_nothing, compare=False)
 
 
 class Connector(Protocol):
