@@ -7,7 +7,7 @@ from html_records import scene
 
 from kvconform.results.html.axes import grid_of, label, telling_axes
 from kvconform.results.html.text import name, visible
-from kvconform.results.html.tracks import missing, without
+from kvconform.results.html.tracks import missing
 from kvconform.results.scene import GroupShape, Picture, Track
 
 
@@ -128,7 +128,6 @@ def test_what_a_lookup_lacked(track: Track, lacking: tuple[tuple[int, int], ...]
     assert missing(track, SHAPE, _picture(None, track)) == ()
 
 
-def test_spans_without_others() -> None:
-    """Whole, in part, and cut in two."""
-    assert without(((0, 10), (20, 30)), ((4, 6), (18, 22), (29, 40))) == ((0, 4), (6, 10), (22, 29))
+def test_the_boundary_that_is_drawn() -> None:
+    """That of the hit which was expected."""
     assert scene().pictures[0].drawn_boundary == 96

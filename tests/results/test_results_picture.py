@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.results.picture import draw, without
+from kvconform.results.picture import draw
 from kvconform.results.record import CaseRecord, CheckResult, Outcome
-from kvconform.results.scene import GroupShape, Moment, Picture, Scene, Spot, Track, merged
+from kvconform.results.scene import GroupShape, Moment, Picture, Scene, Spot, Track, merged, without
 from kvconform.results.timeline import timeline
 
 FULL = GroupShape(name="full", kind="full", block_tokens=8, chunk_tokens=16)
@@ -103,6 +103,7 @@ def test_spans() -> None:
     assert merged([(4, 8), (0, 2), (8, 9), (1, 3), (5, 5)]) == ((0, 3), (4, 9))
     assert without(((0, 10),), ((2, 4), (6, 12))) == ((0, 2), (4, 6))
     assert without(((0, 10),), ()) == ((0, 10),)
+    assert without(((0, 10), (20, 30)), ((4, 6), (18, 22), (29, 40))) == ((0, 4), (6, 10), (22, 29))
 
 
 def test_a_timeline_has_every_event_with_its_tokens() -> None:

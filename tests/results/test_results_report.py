@@ -55,7 +55,7 @@ def test_several_runs_are_columns(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "| 0 / 1 / 0 / 0 | 1 / 0 / 0 / 0 |" in page
     assert "### `vendor:x 2.0 on vllm 0.32.0`\n\n<details><summary>1 x " in page
     again = markdown(capsys, old, old)
-    assert "`vendor:x 2.0 on vllm 0.32.0 (2)`" in again
+    assert "`vendor:x 2.0 #2`" in again
 
 
 def test_the_page_depends_on_verdicts_alone(

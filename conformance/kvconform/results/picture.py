@@ -7,7 +7,7 @@ from functools import reduce
 from math import gcd
 
 from kvconform.results.scale import ALL, SOME, Scale
-from kvconform.results.scene import GroupShape, Picture, Scene, Spans, Track
+from kvconform.results.scene import GroupShape, Picture, Scene, Track, without
 
 _CHUNKS = 3
 """So many chunks of a drawn group fit in at least."""
@@ -57,19 +57,6 @@ def _amiss(track: Track, picture: Picture) -> bool:
         here = ()
     brought = without(track.needed, track.loaded) + without(track.loaded, track.needed)
     return wrong or bool(here) or (picture.got > 0 and bool(track.loaded) and bool(brought))
-
-
-def without(spans: Spans, others: Spans) -> Spans:
-    """Tokens of ``spans`` that are in none of ``others``."""
-    left = list(spans)
-    for begin, stop in others:
-        left = [
-            part
-            for start, end in left
-            for part in ((start, min(end, begin)), (max(start, stop), end))
-            if part[0] < part[1]
-        ]
-    return tuple(left)
 
 
 def _scale(shapes: Sequence[GroupShape], picture: Picture, tracks: Sequence[Track]) -> Scale:

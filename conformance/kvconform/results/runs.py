@@ -8,20 +8,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from kvconform.contract.clauses import CLAUSES
 from kvconform.results.failure import connector_title
 from kvconform.results.journal import Journal
-from kvconform.results.record import CaseRecord, Outcome
+from kvconform.results.record import CaseRecord, CheckResult, Outcome
 
 
-def titles(journals: Sequence[Journal]) -> list[str]:
-    """A name for each run, no two alike: the connector, the engine too if that tells them apart."""
+def titles(journals: Sequence[Journal], files: Sequence[str] = ()) -> list[str]:
+    """A name for each run, no two alike: the connector, and what else it takes to tell them apart.
+
+    That is the engine, then the file of the records if ``files`` has one for each run, then a number.
+    """
     names = [connector_title(one.header) for one in journals]
     engines = [one.header.engine if one.header is not None else "" for one in journals]
-    if len(set(names)) < len(names):
+    if len(set(names)) < len(names) and len(set(engines)) > 1:
         names = [f"{name} on {engine}" for name, engine in zip(names, engines, strict=True)]
+    if len(set(names)) < len(names) and files:
+        names = [f"{name} ({file})" for name, file in zip(names, files, strict=True)]
     seen: Counter[str] = Counter()
     told = []
     for name in names:
         seen[name] += 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        told.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
     return told
 
 
@@ -42,11 +47,15 @@ def checks_by_clause(journal: Journal) -> Mapping[str, Counter[Outcome]]:
     """Outcomes of checks by clause; those of an expected failure that are no pass count as such."""
     found: dict[str, Counter[Outcome]] = {}
     for record in sorted_records(journal):
-        known = record.outcome is Outcome.EXPECTED_FAILURE
         for check in record.checks:
-            outcome = Outcome.EXPECTED_FAILURE if known and check.outcome.is_bad else check.outcome
-            found.setdefault(check.clause, Counter())[outcome] += 1
+            found.setdefault(check.clause, Counter())[shown_outcome(record, check)] += 1
     return found
+
+
+def shown_outcome(record: CaseRecord, check: CheckResult) -> Outcome:
+    """A check's outcome; a bad one of an expected failure is expected, too."""
+    known = record.outcome is Outcome.EXPECTED_FAILURE and check.outcome.is_bad
+    return Outcome.EXPECTED_FAILURE if known else check.outcome
 
 
 def in_order(clauses: Iterable[str]) -> list[str]:

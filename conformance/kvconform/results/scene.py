@@ -128,6 +128,19 @@ def merged(spans: Iterable[tuple[int, int]]) -> Spans:
     return tuple(found)
 
 
+def without(spans: Spans, others: Spans) -> Spans:
+    """Tokens of ``spans`` that are in none of ``others``."""
+    left = list(spans)
+    for begin, stop in others:
+        left = [
+            part
+            for start, end in left
+            for part in ((start, min(end, begin)), (max(start, stop), end))
+            if part[0] < part[1]
+        ]
+    return tuple(left)
+
+
 def _moment(data: Mapping[str, Any]) -> Moment:
     spans = tuple((int(group), int(start), int(end)) for group, start, end in data["spans"])
     return Moment(**{**data, "spans": spans})

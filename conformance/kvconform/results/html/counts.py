@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kvconform.contract.clauses import CLAUSES
 from kvconform.results.cause import generalized
 from kvconform.results.causes import first_cause
-from kvconform.results.failure import bad_checks, connector_title
+from kvconform.results.failure import bad_checks
 from kvconform.results.html.text import name, visible
 from kvconform.results.journal import Journal, RunHeader
-from kvconform.results.record import CaseRecord, CheckResult, Outcome
+from kvconform.results.record import CaseRecord, Outcome
+from kvconform.results.runs import checks_by_clause, in_order, titles
 
 NOT_RUN = "not run"
 """What is counted beside the outcomes: cases that were to run and have no record."""
@@ -76,50 +77,32 @@ class Cause:
 
 
 def runs_of(journals: Iterable[tuple[str, Journal]]) -> tuple[Run, ...]:
-    """The runs; those of one connector and version are told apart by their files or a number."""
+    """The runs, each with a title of its own."""
     given = list(journals)
-    titles = [name(connector_title(journal.header)) for _, journal in given]
-    if len(set(titles)) < len(titles):
-        titles = [f"{title} ({name(file)})" for title, (file, _) in zip(titles, given, strict=True)]
-    if len(set(titles)) < len(titles):
-        titles = [f"{title} #{at}" for at, title in enumerate(titles, start=1)]
+    told = titles([journal for _, journal in given], [file for file, _ in given])
     return tuple(
-        Run(file=name(file), title=title, header=journal.header, journal=journal)
-        for title, (file, journal) in zip(titles, given, strict=True)
+        Run(file=name(file), title=name(title), header=journal.header, journal=journal)
+        for title, (file, journal) in zip(told, given, strict=True)
     )
-
-
-def shown_outcome(record: CaseRecord, check: CheckResult) -> Outcome:
-    """A check's outcome; a bad one of an expected failure is expected, too."""
-    known = record.outcome is Outcome.EXPECTED_FAILURE and check.outcome.is_bad
-    return Outcome.EXPECTED_FAILURE if known else check.outcome
-
-
-def clause_order(ids: Iterable[str]) -> list[str]:
-    """Clauses in the order of the contract; those that are none of it come last."""
-    found = set(ids)
-    return [*(known for known in CLAUSES if known in found), *sorted(found - set(CLAUSES))]
 
 
 def clause_rows(runs: Sequence[Run]) -> list[ClauseRow]:
     """A row for each clause that some check cites."""
-    counts: dict[str, list[Counter[str]]] = {}
-    for at, run in enumerate(runs):
-        for record in run.journal.records.values():
-            for check in record.checks:
-                row = counts.setdefault(check.clause, [Counter() for _ in runs])
-                row[at][shown_outcome(record, check).value] += 1
-    return [_clause_row(clause, counts[clause]) for clause in clause_order(counts)]
+    counts = [checks_by_clause(run.journal) for run in runs]
+    return [
+        _clause_row(clause, [found.get(clause, {}) for found in counts])
+        for clause in in_order(clause for found in counts for clause in found)
+    ]
 
 
-def _clause_row(clause_id: str, counts: Iterable[Counter[str]]) -> ClauseRow:
+def _clause_row(clause_id: str, counts: Iterable[Mapping[Outcome, int]]) -> ClauseRow:
     clause = CLAUSES.get(clause_id)
     return ClauseRow(
         id=name(clause_id),
         text=clause.text if clause else "not a clause of this release's contract",
         severity=clause.severity.value if clause else "unknown",
         binds=("safe" if clause.safe else "best") if clause else "",
-        counts=tuple(dict(found) for found in counts),
+        counts=tuple({one.value: count for one, count in found.items()} for found in counts),
     )
 
 

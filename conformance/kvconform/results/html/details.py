@@ -10,12 +10,12 @@ from dataclasses import asdict
 from typing import Any
 
 from kvconform.results.failure import broken_by, describe_failure
-from kvconform.results.html.counts import shown_outcome
 from kvconform.results.html.text import all_visible
 from kvconform.results.html.tracks import missing
 from kvconform.results.journal import RunHeader
 from kvconform.results.record import CaseRecord, CheckResult, Outcome
 from kvconform.results.reproduce import reproduction
+from kvconform.results.runs import shown_outcome
 from kvconform.results.scene import GroupShape, Picture, Scene, Track
 
 _CHUNK_CHARS = 400_000

@@ -12,13 +12,12 @@ from kvconform.results.html.counts import (
     Run,
     cause_key,
     causes_of,
-    clause_order,
-    shown_outcome,
 )
 from kvconform.results.html.details import Chunks, detail_of, has_detail
 from kvconform.results.html.text import name, visible
 from kvconform.results.html.tracks import groups_amiss
 from kvconform.results.record import CaseRecord, Outcome
+from kvconform.results.runs import in_order, shown_outcome
 
 NOTHING = -1
 """Stands for *none* where others are positions."""
@@ -54,7 +53,7 @@ def index_of(runs: Sequence[Run], chunks: Chunks) -> dict[str, Any]:
     names = _Names(
         runs=runs,
         chunks=chunks,
-        clauses=Interned(clause_order(cited)),
+        clauses=Interned(in_order(cited)),
         causes=Interned((one.clause, one.check, one.text) for one in causes_of(runs)),
     )
     by_matrix: dict[str, list[tuple[int, CaseRecord]]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvconform.results.scene import GroupShape, Picture, Scene, Spans, Track, merged
+from kvconform.results.scene import GroupShape, Picture, Scene, Spans, Track, merged, without
 
 
 def missing(track: Track, shape: GroupShape, picture: Picture) -> Spans:
@@ -23,19 +23,6 @@ def missing(track: Track, shape: GroupShape, picture: Picture) -> Spans:
     )
     gone = [chunk for chunk in chunks if without((chunk,), there) == (chunk,)]
     return merged((*without(track.needed, there), *gone))
-
-
-def without(spans: Spans, others: Spans) -> Spans:
-    """Tokens of ``spans`` that are in none of ``others``."""
-    left = list(spans)
-    for begin, stop in others:
-        left = [
-            part
-            for start, end in left
-            for part in ((start, min(end, begin)), (max(start, stop), end))
-            if part[0] < part[1]
-        ]
-    return tuple(left)
 
 
 def groups_amiss(scene: Scene | None) -> tuple[str, ...]:
