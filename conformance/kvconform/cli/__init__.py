@@ -10,58 +10,35 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 
 from kvconform import __version__
-from kvconform.cli import (
-    bench,
-    check,
-    contract,
-    diff,
-    expect,
-    explain,
-    fuzz,
-    list_,
-    lock,
-    mutants,
-    mutate,
-    new,
-    reference,
-    render,
-    report,
-    repro,
-    run,
-    schema,
-    stores,
-)
 from kvconform.cli.command import Command
 from kvconform.ports import KvconformError
 from kvconform.run.supervisor import TestProcessError
 
-COMMANDS: dict[str, Command] = {
-    command.name: command
-    for command in (
-        run.COMMAND,
-        render.COMMAND,
-        list_.COMMAND,
-        check.COMMAND,
-        contract.COMMAND,
-        reference.COMMAND,
-        diff.COMMAND,
-        expect.COMMAND,
-        explain.COMMAND,
-        report.COMMAND,
-        repro.COMMAND,
-        fuzz.COMMAND,
-        lock.COMMAND,
-        mutants.COMMAND,
-        mutate.COMMAND,
-        schema.COMMAND,
-        new.COMMAND,
-        bench.COMMAND,
-        stores.COMMAND,
-    )
-}
+_MODULES = ["run", "render", "list_", "check", "contract", "reference", "diff", "expect", "explain", "report", "repro", "fuzz", "lock", "mutants", "mutate", "schema", "new", "bench", "stores"]
+
+
+class Commands(Mapping[str, Command]):
+    """Commands by name, each imported when it is asked for: one that needs no torch starts at once."""
+
+    def __init__(self, modules: Iterable[str]) -> None:
+        self._modules = {module.rstrip("_"): module for module in modules}
+
+    def __getitem__(self, name: str) -> Command:
+        command: Command = import_module(f"kvconform.cli.{self._modules[name]}").COMMAND
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+COMMANDS = Commands(_MODULES)
 
 USAGE_ERROR = 2
 SUITE_ERROR = 3
@@ -95,15 +72,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return SUITE_ERROR
 
 
+class _TopParser(argparse.ArgumentParser):
+    """Imports the commands for their summaries when its help is asked for, and not before."""
+
+    def format_help(self) -> str:
+        lines = [f"  {name:<10} {command.summary}" for name, command in COMMANDS.items()]
+        self.epilog = "\n".join(
+            ["commands:", *lines, "", "'kvconform COMMAND --help' tells the options of a command."]
+        )
+        return super().format_help()
+
+
 def top_parser() -> argparse.ArgumentParser:
     """The parser of what stands before the command."""
-    commands = "\n".join(f"  {name:<10} {command.summary}" for name, command in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = _TopParser(
         prog="kvconform",
         usage="kvconform [-h] [--version] COMMAND ...",
         description="Tells whether a KV-cache offloading connector gives back exactly what the "
         "engine will read.",
-        epilog=f"commands:\n{commands}\n\n'kvconform COMMAND --help' tells the options of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from kvconform.cli import COMMANDS
 from kvconform.cli.command import Command, say
 from kvconform.cli.schema import NAMES, schema
 from kvconform.pages.commands import commands_page
@@ -27,9 +27,9 @@ _INDEX = """\
 """
 
 
-def reference_pages(commands: Callable[[], Mapping[str, Command]]) -> dict[str, str]:
+def reference_pages() -> dict[str, str]:
     """The text of each page by its file's name."""
-    told = {name: (one.summary, one.parser()) for name, one in sorted(commands().items())}
+    told = {name: (one.summary, one.parser()) for name, one in sorted(COMMANDS.items())}
     files = ", ".join(f"[{name}]({name}.md)" for name in NAMES)
     return {
         "README.md": _INDEX.format(files=files),
@@ -49,9 +49,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Write the pages, or compare them with what stands there."""
-    from kvconform.cli import COMMANDS  # noqa: PLC0415 - this command is one of them
-
-    pages = reference_pages(lambda: COMMANDS)
+    pages = reference_pages()
     if options.write is not None:
         try:
             options.write.mkdir(parents=True, exist_ok=True)
