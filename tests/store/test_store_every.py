@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvconform.cli import main, stores
-from kvconform.results.journal import Journal, plain
+from kvconform.results.journal import Journal, plain, read_records
 from kvconform.results.record import CaseRecord, Outcome
 from kvconform.store.counts import StoreCount
 from kvconform.store.environments import ENVIRONMENTS, expectations_name, stores_of_this_environment
@@ -21,12 +21,22 @@ def test_it_closes_with_a_line_for_each_store(capsys, tmp_path):
     """A store whose packages are missing has a line with the cause, and fails the run."""
     file = tmp_path / "counts.json"
     words = ["stores", "memory", "fs", "aibrix", "stores/sizes", "--counts", str(file)]
+    words += ["--records", str(tmp_path / "kept")]
     assert main(words) == 1
     lines = capsys.readouterr().out.strip().splitlines()[-3:]
     assert lines[0] == "memory: 5 passed, 0 failed, 0 expected, 0 not applicable"
     assert lines[1] == "fs: 5 passed, 0 failed, 0 expected, 0 not applicable"
     assert lines[2].startswith("aibrix: not run: store 'aibrix' needs aibrix-kvcache")
     assert [one["passed"] for one in json.loads(file.read_text())] == [5, 5, 0]
+    kept = {path.name: read_records(path) for path in (tmp_path / "kept").iterdir()}
+    assert {name: len(journal.records) for name, journal in kept.items()} == {"memory.jsonl": 5, "fs.jsonl": 5, "aibrix.jsonl": 0}
+
+
+def test_a_folder_of_records_that_cannot_be_made_is_told(capsys, tmp_path):
+    """Before anything is run."""
+    (tmp_path / "file").touch()
+    assert main(["stores", "memory", "--records", str(tmp_path / "file" / "kept")]) == 2
+    assert capsys.readouterr().err.endswith("cannot be made: Not a directory\n")
 
 
 def test_an_environment_that_cannot_be_made_is_a_line(monkeypatch, capsys):
@@ -42,7 +52,7 @@ def test_an_environment_that_cannot_be_made_is_a_line(monkeypatch, capsys):
     ]
 
 
-def test_what_tox_is_asked_for_is_what_was_asked(monkeypatch):
+def test_what_tox_is_asked_for_is_what_was_asked(monkeypatch, tmp_path):
     """The stores, the matrices and the plan go on to the environment, which writes its counts."""
     asked = []
 
@@ -54,13 +64,14 @@ def test_what_tox_is_asked_for_is_what_was_asked(monkeypatch):
         return [], 1
 
     monkeypatch.setattr(stores, "_echoed", run)
-    words = ["stores", "--tox", "lmcache-l2", "lmcache-disk", "stores/sizes", "--level", "full"]
+    words = ["stores", "--tox", "lmcache-l2", "lmcache-disk", "stores/sizes", "--level", "full", "--records", "kept"]
+    monkeypatch.chdir(tmp_path)
     assert main(words) == 1
     (command,) = asked
     words = command[command.index("-e") : command.index("--counts")]
     assert words == [
         "-e", "lmcache", "--", "lmcache-l2", "lmcache-disk", "stores/sizes", "--level", "full",
-        "--case-timeout", "60.0",
+        "--case-timeout", "60.0", "--records", str(tmp_path / "kept"),
     ]  # fmt: skip
 
 

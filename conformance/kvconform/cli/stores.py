@@ -28,6 +28,7 @@ from kvconform.store.environments import (
     ENVIRONMENTS,
     environment_of,
     expectations_name,
+    file_name,
     is_ours,
     stores_of_this_environment,
 )
@@ -35,6 +36,10 @@ from kvconform.store.environments import (
 _MATRICES = "stores"
 _GRACE_S = 10.0
 _INTERRUPTED = 130
+
+
+class FolderError(KvconformError):
+    """The folder of records cannot be made."""
 
 
 class NoCheckoutError(KvconformError):
@@ -65,6 +70,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="run each store in the tox environment that installs what it needs (in a checkout)",
     )
     parser.add_argument(
+        "--records",
+        metavar="DIR",
+        type=Path,
+        help="keep the records of each store as NAME.jsonl in this folder, for 'kvconform report'",
+    )
+    parser.add_argument(
         "--counts", metavar="FILE", type=Path, help="write the numbers as JSON as well"
     )
 
@@ -74,6 +85,8 @@ def execute(options: argparse.Namespace) -> int:
     names = [name for name in options.names if is_ours(name)]
     options.paths = [name for name in options.names if not is_ours(name)] or [_MATRICES]
     matrices = load(options)
+    if options.records is not None:
+        _make_folder(options.records)
     counts: list[StoreCount] = []
     with terminable():
         for environment, some in groupby(names or stores_of_this_environment(), environment_of):
@@ -95,6 +108,7 @@ def _here(name: str, matrices: Sequence[Matrix], options: argparse.Namespace) ->
     request = RunRequest(
         connector=f"{STORE_PROVIDER}:{name}",
         case_seconds=options.case_timeout,
+        records=options.records / f"{file_name(name)}.jsonl" if options.records is not None else None,
         templates=tuple(folder.absolute() for folder in options.templates),
         expect=(os.path.relpath(expect),) if expect.exists() else (),
         pytest_args=options.pytest_args,
@@ -107,6 +121,13 @@ def _here(name: str, matrices: Sequence[Matrix], options: argparse.Namespace) ->
         raise KeyboardInterrupt
     say(f"{name}\n{summarize(result.journal)}\n")
     return StoreCount.of(name, result.journal)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"--records {path}: cannot be made: {error.strerror}") from error
 
 
 def _by_tox(environment: str, names: list[str], options: argparse.Namespace) -> list[StoreCount]:
@@ -126,7 +147,7 @@ def _by_tox(environment: str, names: list[str], options: argparse.Namespace) -> 
 
 
 def _plan(options: argparse.Namespace) -> list[str]:
-    """The options of this command as they were given."""
+    """The options of this command as they were given, with paths that hold in another folder."""
     given = {
         "--level": options.level,
         "--strength": options.strength,
@@ -136,6 +157,8 @@ def _plan(options: argparse.Namespace) -> list[str]:
         "--case-timeout": options.case_timeout,
     }
     words = [word for name, value in given.items() if value is not None for word in (name, f"{value}")]
+    if options.records is not None:
+        words += ["--records", str(options.records.absolute())]
     return words + [word for folder in options.templates for word in ("--templates", str(folder.absolute()))]
 
 

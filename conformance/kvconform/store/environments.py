@@ -38,4 +38,9 @@ def stores_of_this_environment() -> tuple[str, ...]:
 
 def expectations_name(store: str) -> str:
     """The file of what a store is known to fail, in ``expectations``."""
-    return f"store-{store.replace(':', '-')}.yaml"
+    return f"store-{file_name(store)}.yaml"
+
+
+def file_name(store: str) -> str:
+    """The name of a store as a part of a file's name."""
+    return store.replace(":", "-")
