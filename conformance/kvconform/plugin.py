@@ -7,7 +7,7 @@ too.  Records are written where the reports arrive: by the controller, also unde
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -125,13 +125,13 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     # Files that stand alone name a connector; pytest-xdist's controller never reads them.
     if config.getoption("connector") or config.getoption("numprocesses", None):
-        _open(config, Named.of(config, []))
+        _open(config, [])
 
 
-def _open(config: pytest.Config, named: Named) -> None:
+def _open(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """Resolve the connector and begin to record."""
     try:
-        session = _Session(config, named)
+        session = _Session(config, Named.of(config, items))
         config.stash[_SESSION] = session
         if not hasattr(config, "workerinput"):
             config.pluginmanager.register(_Controller(session, config), "kvconform-controller")
@@ -151,7 +151,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Smoke cases first; leave out what ``--case`` does not name and ``--skip-recorded`` has."""
     if _SESSION not in config.stash and not config.option.collectonly:
-        _open(config, Named.of(config, items))
+        _open(config, items)
     items.sort(key=lambda item: not is_smoke(item.path))
     wanted = set(config.getoption("case"))
     skip = _recorded(config)

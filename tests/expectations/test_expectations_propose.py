@@ -150,6 +150,6 @@ def test_what_is_written_is_what_is_printed(
         == """\
 kvconform: e.yaml is there already; name a new file, or paste what is printed without -o
 kvconform: no/e.yaml: cannot be written: No such file or directory
-kvconform: nosuch.jsonl: cannot be read: [Errno 2] No such file or directory: 'nosuch.jsonl'
+kvconform: nosuch.jsonl: cannot be read: No such file or directory
 """
     )

@@ -23,7 +23,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     for name, command in COMMANDS.items():
-        assert f"  {name:<9} {command.summary}\n" in out
+        assert f"  {name:<10} {command.summary}\n" in out
 
 
 @pytest.mark.parametrize("name", COMMANDS)

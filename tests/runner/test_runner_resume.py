@@ -160,7 +160,7 @@ def test_records_of_other_settings_are_not_continued(project: Project, tmp_path:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("format", "r.jsonl:1: records of format 0; this release reads format 1"),
+        ("format", "r.jsonl:1: records of format 0; this release of kvconform reads format 1"),
         ("contract", "r.jsonl holds records by revision 0 of the contract, and this release "),
     ],
 )
@@ -169,7 +169,8 @@ def test_records_of_another_version_are_not_continued(
 ) -> None:
     """The format of the file and the revision of the contract are told apart."""
     project.matrix("m", "pass")
-    header = {"event": "run", "format": 1, "contract": 1, "connector": CONNECTOR, key: 0}
+    header = {"event": "run", "format": 1, "kvconform": "0.1.0", "contract": 1, "cases": 1}
+    header |= {"connector": CONNECTOR, "engine": "built-in", "device": "cpu", key: 0}
     (tmp_path / "r.jsonl").write_text(json.dumps(header) + "\n", "utf-8")
     done = project.run("m.yaml", "--records", "r.jsonl", "--resume")
     assert (done.code, done.out) == (2, "")

@@ -25,11 +25,11 @@ def outcomes(path: Path) -> dict[str, str]:
     return {event["axes"]["act"]: event["outcome"] for event in events if event["event"] == "case"}
 
 
-def detail(path: Path, case: str) -> str:
-    """The first check's detail of a case, from a records file."""
+def told(path: Path, case: str) -> str:
+    """What the first check of a case says in full, from a records file."""
     events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return next(
-        event["checks"][0]["detail"]
+        event["checks"][0].get("detail") or event["checks"][0]["got"]
         for event in events
         if event["event"] == "case" and event["case"] == case
     )
@@ -69,12 +69,12 @@ failure 1 of 1: bad[act.fail]
   expected   no exception
   got        ValueError: 7 is no block
   detail     in get_finished, step 2
+  axes       act=fail
   trace      step 1: request a enters
              step 2: fail
-  axes       act=fail
-  matrix     bad.yaml:11
   reproduce  kvconform run bad.yaml --connector scripted:connector --connector-config size=4 \
 --templates {TEMPLATES} --case 'bad[act.fail]'
+  matrix     bad.yaml:11
 
 kvconform: 1 passed, 1 failed, 0 n/a, 0 untestable, 0 errors
 """
@@ -109,9 +109,9 @@ def test_hangs_and_crashes_fail_and_the_others_still_run(project: Project, tmp_p
         "fail": "fail",
         "pass2": "pass",
     }
-    assert detail(records, "wild[act.hang]") == "hang: the case was still running after 2 s"
-    assert detail(records, "wild[act.exit]") == "native crash: exit status 3"
-    assert detail(records, "wild[act.segfault]") == "native crash: SIGSEGV"
+    assert told(records, "wild[act.hang]") == "hang: the case was still running after 2 s"
+    assert told(records, "wild[act.exit]") == "native crash: exit status 3"
+    assert told(records, "wild[act.segfault]") == "native crash: SIGSEGV"
     assert "in string_at" in done.out  # where it crashed
     assert (
         done.err
@@ -326,7 +326,9 @@ def test_records_of_another_connector_are_not_continued(project: Project, tmp_pa
     """Verdicts on two connectors never mix."""
     project.matrix("m", "pass")
     (tmp_path / "r.jsonl").write_text(
-        '{"event":"run","format":1,"connector":"other"}\n', encoding="utf-8"
+        '{"event":"run","format":1,"kvconform":"0.1.0","contract":1,"connector":"other",'
+        '"engine":"built-in","device":"cpu","cases":1}\n',
+        encoding="utf-8",
     )
     done = project.run("m.yaml", "--records", "r.jsonl", "--resume")
     assert done.code == 2

@@ -85,6 +85,7 @@ def test_a_class_of_the_interface_is_recognized():
     assert not any(Vllm().recognizes(found) for found in (Own(), print, int, SimpleNamespace))
 
 
+HEADER = {"event": "run", "format": 1, "kvconform": "0.1.0", "contract": 1, "device": "cpu", "cases": 1}
 RESULTS = SimpleNamespace(finished_sending=set(), finished_recving={"r"}, failed_recving=())
 PAIR = "a pair (number of tokens or None, whether the load is asynchronous)"
 
@@ -168,9 +169,9 @@ def test_the_page_of_results_counts_checks_by_release(tmp_path):
     """Passed, failed and not applicable stand apart, one column a release, and how many cases there were."""
     paths = []
     for version, outcome in (("0.30.0", "fail"), ("0.31.0", "pass")):
-        header = {"event": "run", "connector": "vllm:X", "engine": f"vllm {version}", "format": 1}
+        header = {**HEADER, "connector": "vllm:X", "engine": f"vllm {version}"}
         check = {"check": "hit-is-covered", "clause": "COV-2", "outcome": outcome}
-        case = {"event": "case", "case": "c", "matrix": "m", "source": "s", "checks": [check]}
+        case = {"event": "case", "case": "c", "matrix": "m", "source": "s", "checks": [check], "clauses": []}
         paths.append(tmp_path / f"{version}.jsonl")
         lines = [header, {**case, "outcome": outcome}]
         paths[-1].write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -185,7 +186,7 @@ def test_releases_that_ran_other_matrices_stand_in_a_table_of_their_own(tmp_path
     """The widest run comes first; of the others the page says what they had."""
     paths = []
     for version, matrices in (("0.30.0", {"b": 1}), ("0.31.0", {"a": 1, "b": 1})):
-        header = {"event": "run", "connector": "vllm:X", "engine": f"vllm {version}", "format": 1}
+        header = {**HEADER, "connector": "vllm:X", "engine": f"vllm {version}"}
         paths.append(tmp_path / f"{version}.jsonl")
         paths[-1].write_text(json.dumps({**header, "matrices": matrices}) + "\n")
     page = tmp_path / "page.md"
@@ -198,6 +199,6 @@ def test_releases_that_ran_other_matrices_stand_in_a_table_of_their_own(tmp_path
 def test_records_of_another_engine_make_no_page(tmp_path, capsys):
     """A file that is no run on vLLM is refused by name."""
     path = tmp_path / "reference.jsonl"
-    path.write_text(json.dumps({"event": "run", "connector": "reference", "format": 1}) + "\n")
+    path.write_text(json.dumps({**HEADER, "connector": "reference", "engine": "built-in"}) + "\n")
     assert results.main([str(path), "-o", str(tmp_path / "page.md")]) == 2
     assert "no records of a run on vLLM" in capsys.readouterr().err

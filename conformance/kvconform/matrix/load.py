@@ -278,13 +278,14 @@ class _Loading:
         constraints = read_constraints(data, space, self.report)
         if constraints is None:
             return None
+        name = data.get("name", "")  # without one the matrix is not loaded, and the rest still told
         chooser = Chooser(
-            name=data["name"], space=space, constraints=constraints, report=self.report
+            name=name, space=space, constraints=constraints, report=self.report
         )
         lock = None
         if self.plan.is_own:
             try:
-                found = read_lock(self.path, data["name"])
+                found = read_lock(self.path, name)
             except LockError as error:
                 self.report.add(("select",), str(error), key="select" in data)
                 return None

@@ -36,8 +36,7 @@ def crash_record(case: Case, connector: str, how: str, stack: tuple[str, ...] = 
         clause=CHECKS[CRASH_CHECK].clause,
         outcome=Outcome.FAIL,
         expected="the process lives on",
-        got="native crash",
-        detail=f"native crash: {how}",
+        got=f"native crash: {how}",
     )
     return replace(_bare(case, connector), outcome=Outcome.FAIL, checks=(told,), stack=stack)
 
