@@ -46,6 +46,7 @@ def test_the_tutorial_shows_the_file_and_says_what_happens(tmp_path: Path) -> No
     assert re.search(r"all \d+, and no passing case, have chunk\.2", failed.stdout)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_on_debugging_do_what_it_says(tmp_path: Path) -> None:
     """One after another, in one folder; only those on the faulty connector fail."""
     for words in commands(DOCS / "debug.md"):
@@ -71,6 +72,7 @@ def workflow() -> dict[str, object]:
     return read
 
 
+@pytest.mark.slow
 def test_the_workflow_runs_what_there_is(workflow: dict, tmp_path: Path) -> None:
     """Its lines are accepted, every part of the run is one of its jobs, and the lines work."""
     (job,) = workflow["jobs"].values()

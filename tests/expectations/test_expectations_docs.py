@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kvconform.cli import main
 from kvconform.expectations.read import read_entries
 from kvconform.resources import schema_dir
@@ -33,6 +35,7 @@ def test_every_key_is_explained() -> None:
     assert sorted(rows) == sorted(entry["properties"])
 
 
+@pytest.mark.slow
 def test_every_command_ends_as_shown(tmp_path: Path) -> None:
     """In their order, in one folder; the reasons are written when the page says so."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_"))}

@@ -239,6 +239,7 @@ def plain_pytest(project: Project, *words: str) -> Outcome:
     return project.python("-m", "pytest", "-p", "no:cacheprovider", "-rxX", *ours, *words)
 
 
+@pytest.mark.slow
 def test_pytest_shows_its_own_strict_xfail(project: Project) -> None:
     """``x`` for an expected failure, a failure for an unexpected pass, under xdist a crash too."""
     pytest.importorskip("xdist")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -40,7 +41,7 @@ class Crashes(Patched):
 
 
 class _Forgetful(ReferenceScheduler):
-    """Every seventh lookup of a process is a miss."""
+    """The 1st, 3rd, 6th, 10th ... lookup of a process is a miss: never as often as before."""
 
     lookups = 0
 
@@ -49,7 +50,8 @@ class _Forgetful(ReferenceScheduler):
     ) -> tuple[int | None, bool]:
         _Forgetful.lookups += 1
         found = super().get_num_new_matched_tokens(request, num_computed_tokens)
-        return found if _Forgetful.lookups % 7 else (0, False)
+        is_triangular = math.isqrt(8 * _Forgetful.lookups + 1) ** 2 == 8 * _Forgetful.lookups + 1
+        return (0, False) if is_triangular else found
 
 
 class Remembers(Patched):

@@ -54,6 +54,7 @@ def test_copies_that_are_not_seen_are_not_measured():
         measure(own, "cpu", 64 * 1024)
 
 
+@pytest.mark.slow
 def test_the_bench_tells_cases_copies_and_collection(capsys):
     """One line for the cases, one for each block size, one for the rows."""
     assert main(["bench", "--rows", "8"]) == 0

@@ -199,6 +199,7 @@ def test_runs_without_a_case_in_common_are_not_compared(
     )
 
 
+@pytest.mark.slow
 def test_a_comment_is_short_enough_and_counts_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,7 @@ def case_of(text: str) -> dict[str, object]:
     return value
 
 
+@pytest.mark.slow
 def test_a_users_own_case_needs_neither_its_matrix_nor_its_template(project: Project) -> None:
     """Pass, failure, skip and error are those of the run, on the connector that was named."""
     acts = ("pass", "fail", "untestable", "unclaimed", "error")

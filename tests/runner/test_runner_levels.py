@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from runner_project import Project
 
 
@@ -47,6 +48,7 @@ def test_after_a_failing_smoke_case_nothing_else_is_run(project: Project) -> Non
     assert "0 errors" in done.out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_shards_and_limits(project: Project) -> None:
     """Both shards together are the whole; a limit cuts; nothing left is said."""
     project.matrix("aa", "pass", "pass2", *(f"nap{at}" for at in range(6)))

@@ -124,6 +124,7 @@ wild[act.interrupt]: crash (the case ended the test session), the test process i
     )
 
 
+@pytest.mark.slow
 def test_hangs_and_crashes_in_parallel_workers(project: Project, tmp_path: Path) -> None:
     """The same verdicts under pytest-xdist; nobody else is blamed."""
     pytest.importorskip("xdist")

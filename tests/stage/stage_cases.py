@@ -11,6 +11,7 @@ from kvconform import resources
 from kvconform.case import Case
 from kvconform.matrix import build_case, load_matrix, load_scenario
 from kvconform.ports import ConnectorFactory
+from kvconform.registry import resolve_connector
 from kvconform.results.record import Outcome
 from kvconform.stage import CaseFailedError, NotApplicableError, Stage
 from kvconform.stages import open_stage
@@ -78,6 +79,13 @@ class Played:
         return {result.clause for result in results if result.outcome is Outcome.FAIL}
 
 
+def _name_of(factory: ConnectorFactory) -> str:
+    """The name by which a second process finds it."""
+    mutant = next((f"mutant:{m.name}" for m in MUTANTS.values() if m.factory is factory), None)
+    in_memory = getattr(factory, "store", None) is resolve_connector("store:memory").factory.store
+    return mutant or ("store:memory" if in_memory else "store:fs")
+
+
 def play(
     case: Case,
     factory: ConnectorFactory = make_connector,
@@ -89,7 +97,7 @@ def play(
     stage = None
     try:
         subject = load_scenario(case.scenario).subject
-        name = next((f"mutant:{m.name}" for m in MUTANTS.values() if m.factory is factory), "store:fs")
+        name = _name_of(factory)
         stage = open_stage(
             case, subject, factory=factory, connector=name, checks=checks_of(case), options=options
         )
