@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from enum import StrEnum
 
@@ -20,6 +20,8 @@ _CASE_CPU_SECONDS = 2.0
 _CASE_TIMES = 20
 """A case hangs after so much of its own processor time, and so many times what it takes else."""
 _CHANGE_SECONDS = 1800.0
+_BEST = 60
+"""Plays that go first for what they have told; more of them are like one another."""
 
 
 class Fate(StrEnum):
@@ -56,9 +58,10 @@ class Survey:
     """Looks for the play that tells each change from the connector as it is.
 
     ``reached`` are the plays that the connector passes, in the order in which they are tried.
-    Of those that reach a change's statement, those go first that have told changes so far: of the
-    same function, of the same file, of any, and the quick ones among equals.  A statement that is
-    not among ``places`` runs at import, and every play reaches it.
+    Of those that reach a change's statement, some go first that have told changes so far: of the
+    same function, of the same file, of any, and the quick ones among equals.  The others follow as
+    they come, so that a change which those do not tell meets something of every matrix.  A statement
+    that is not among ``places`` runs at import, and every play reaches it.
     """
 
     package: Package
@@ -109,14 +112,15 @@ class Survey:
         for place in _places(change):
             self._told_of[play, place] += 1
 
-    def _ordered(self, change: Change, plays: Iterable[Play]) -> list[Play]:
+    def _ordered(self, change: Change, plays: Sequence[Play]) -> list[Play]:
         here = _places(change)
 
         def worth(play: Play) -> tuple[float, ...]:
             often = [self._told_of[play, place] for place in here]
             return tuple(-times / self._seconds[play] for times in [*often, self._told[play]])
 
-        return sorted(plays, key=worth)
+        best = {play: None for play in sorted(plays, key=worth)[:_BEST] if self._told[play]}
+        return [*best, *(play for play in plays if play not in best)]
 
     def _try(self, change: Change, limit: int | None) -> Finding:
         """In a process of its own: what is imported here is gone with it."""
