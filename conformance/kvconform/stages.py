@@ -9,7 +9,7 @@ from kvconform.case import Case
 from kvconform.matrix.scenario import Subject
 from kvconform.ports import ConnectorFactory, StoreFactory
 from kvconform.stage import NotApplicableError, Stage
-from kvconform.store import StoreStage
+from kvconform.store.stage import StoreStage
 
 AnyStage = Stage | StoreStage
 

@@ -79,10 +79,13 @@ class Played:
         return {result.clause for result in results if result.outcome is Outcome.FAIL}
 
 
+_IN_MEMORY = getattr(resolve_connector("store:memory").factory, "store", None)
+
+
 def _name_of(factory: ConnectorFactory) -> str:
     """The name by which a second process finds it."""
     mutant = next((f"mutant:{m.name}" for m in MUTANTS.values() if m.factory is factory), None)
-    in_memory = getattr(factory, "store", None) is resolve_connector("store:memory").factory.store
+    in_memory = getattr(factory, "store", None) is _IN_MEMORY
     return mutant or ("store:memory" if in_memory else "store:fs")
 
 

@@ -8,7 +8,7 @@ from kv_layouts import HASH_BLOCK, full
 from kvconform.case import Case
 from kvconform.ports import Layout, Overwrite, Store, StoreClaims
 from kvconform.stage.errors import CaseFailedError, NotApplicableError
-from kvconform.store import StoreStage
+from kvconform.store.stage import StoreStage
 
 
 class LeasingStore(Store):

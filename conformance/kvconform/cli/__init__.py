@@ -18,7 +18,10 @@ from kvconform.cli.command import Command
 from kvconform.ports import KvconformError
 from kvconform.run.supervisor import TestProcessError
 
-_MODULES = ["run", "render", "list_", "check", "contract", "reference", "diff", "expect", "explain", "report", "repro", "fuzz", "lock", "mutants", "mutate", "schema", "new", "bench", "stores"]
+_MODULES = (
+    *("run", "render", "list_", "check", "contract", "reference", "diff", "expect", "explain"),
+    *("report", "repro", "fuzz", "lock", "mutants", "mutate", "schema", "new", "bench", "stores"),
+)
 
 
 class Commands(Mapping[str, Command]):

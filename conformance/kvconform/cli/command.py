@@ -15,6 +15,10 @@ from kvconform.ports import KvconformError
 from kvconform.run.request import CASE_SECONDS, MAX_RESTARTS
 
 
+class FolderError(KvconformError):
+    """A folder to write into cannot be made: names it and why."""
+
+
 class NoCasesError(KvconformError):
     """What is asked for has no case in it."""
 
@@ -113,6 +117,14 @@ def add_connector_options(parser: argparse.ArgumentParser) -> None:
         help="give the cases that are left up after so many hangs and crashes "
         f"(default: {MAX_RESTARTS})",
     )
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder to write into, if it is not there; raises `FolderError`."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
 
 
 def say(text: str, *, end: str = "\n") -> None:

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 from kvconform.cli import COMMANDS
-from kvconform.cli.command import Command, say
+from kvconform.cli.command import Command, make_folder, say
 from kvconform.cli.schema import NAMES, schema
 from kvconform.pages.commands import commands_page
-from kvconform.pages.page import PageError, differences, write_page
+from kvconform.pages.page import differences, write_page
 from kvconform.pages.ports import ports_page
 from kvconform.pages.schemas import schema_page
 
@@ -51,10 +51,7 @@ def execute(options: argparse.Namespace) -> int:
     """Write the pages, or compare them with what stands there."""
     pages = reference_pages()
     if options.write is not None:
-        try:
-            options.write.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise PageError(f"{options.write}: cannot be made: {error.strerror}") from error
+        make_folder(options.write)
         for name, text in pages.items():
             write_page(options.write / name, text)
         say(f"written: {len(pages)} pages in {options.write}")

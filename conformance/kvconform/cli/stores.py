@@ -14,7 +14,15 @@ from itertools import groupby
 from pathlib import Path
 
 from kvconform import resources
-from kvconform.cli.command import Command, add_plan, add_templates, load, positive_seconds, say
+from kvconform.cli.command import (
+    Command,
+    add_plan,
+    add_templates,
+    load,
+    make_folder,
+    positive_seconds,
+    say,
+)
 from kvconform.matrix import Matrix
 from kvconform.ports import KvconformError
 from kvconform.registry import STORE_PROVIDER
@@ -36,10 +44,6 @@ from kvconform.store.environments import (
 _MATRICES = "stores"
 _GRACE_S = 10.0
 _INTERRUPTED = 130
-
-
-class FolderError(KvconformError):
-    """The folder of records cannot be made."""
 
 
 class NoCheckoutError(KvconformError):
@@ -86,7 +90,7 @@ def execute(options: argparse.Namespace) -> int:
     options.paths = [name for name in options.names if not is_ours(name)] or [_MATRICES]
     matrices = load(options)
     if options.records is not None:
-        _make_folder(options.records)
+        make_folder(options.records)
     counts: list[StoreCount] = []
     with terminable():
         for environment, some in groupby(names or stores_of_this_environment(), environment_of):
@@ -121,13 +125,6 @@ def _here(name: str, matrices: Sequence[Matrix], options: argparse.Namespace) ->
         raise KeyboardInterrupt
     say(f"{name}\n{summarize(result.journal)}\n")
     return StoreCount.of(name, result.journal)
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FolderError(f"--records {path}: cannot be made: {error.strerror}") from error
 
 
 def _by_tox(environment: str, names: list[str], options: argparse.Namespace) -> list[StoreCount]:
