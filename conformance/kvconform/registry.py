@@ -210,7 +210,8 @@ class _Registry:
                 found = getattr(found, part)
             except AttributeError as error:
                 owner = ".".join([module_name, *path])
-                names = [other for other in dir(found) if not other.startswith("_")]
+                others = {one: getattr(found, one, None) for one in dir(found) if one[0] != "_"}
+                names = [one for one, what in others.items() if not isinstance(what, ModuleType)]
                 raise ConnectorNotFoundError(
                     f"{self.what} {name!r}: {owner} has no {part!r}{_did_you_mean(part, names)}"
                 ) from error

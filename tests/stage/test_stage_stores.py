@@ -92,3 +92,13 @@ def test_keys_spelt_out_that_are_too_long_make_a_case_not_applicable():
     stage_of([{"second": [{"put": {"keys": ["0x" + "ab" * 20]}}]}], ShortKeys).close()
     with pytest.raises(NotApplicableError, match="the case has 21"):
         stage_of([{"second": [{"put": {"keys": ["0x" + "ab" * 21]}}]}], ShortKeys)
+
+
+def test_what_is_no_store_fails_its_case():
+    """By the clause about answers, with what came instead; the suite is not what broke."""
+    stage = stage_of([{"put": {"keys": ["a"]}}], factory=lambda setting: None)  # noqa: ARG005
+    stage.note("opened")
+    with pytest.raises(CaseFailedError) as caught:
+        stage.conclude()
+    assert "returned None, expected a Store" in str(caught.value)
+    assert stage.dead.startswith("open: ")

@@ -172,12 +172,17 @@ def _exists(stage: StoreStage, what: Mapping[str, Any]) -> None:
 def _agree(stage: StoreStage, what: Mapping[str, Any]) -> None:
     """Exists and get of the same keys, one by one so that no batch policy comes between."""
     for name in _names(what["keys"]):
-        one = _Batch(stage, {**what, "keys": [name]})
-        said, got = one.exists(), one.get()
-        stage.tally.saw("exists-agrees-with-get")
-        if said and got and said != got:
-            event = stage.note(f"{name}: exists says {said[0]}, get says {got[0]}")
-            stage.tally.wrong("exists-agrees-with-get", f"one answer about {name!r}", f"exists {said[0]}, get {got[0]}", event=event)
+        _got_as_said(stage, _Batch(stage, {**what, "keys": [name]}))
+
+
+def _got_as_said(stage: StoreStage, one: _Batch) -> bool:
+    """Whether a get finds the one key of a batch, of which exists has to say the same."""
+    said, got = one.exists(), one.get()
+    stage.tally.saw("exists-agrees-with-get")
+    if said and got and said != got:
+        event = stage.note(f"{one.about}: exists says {said[0]}, get says {got[0]}")
+        stage.tally.wrong("exists-agrees-with-get", f"one answer about {one.about!r}", f"exists {said[0]}, get {got[0]}", event=event)
+    return got == [True]
 
 
 @_kind
@@ -351,14 +356,14 @@ def _namespace(stage: StoreStage, what: str) -> None:
 
 @_kind
 def _fill(stage: StoreStage, what: Mapping[str, Any]) -> None:
-    """Puts one after another, then a get of every key: what is found fits into the capacity."""
+    """Puts one after another, then every key is looked up, taken or not: what is found fits."""
     names = _names(what["keys"])
     for name in names:
         _Batch(stage, {**what, "keys": [name]}).put()
     found = 0
     for name in names:
         one = _Batch(stage, {**what, "keys": [name]})
-        if one.get() == [True]:
+        if _got_as_said(stage, one):
             found += one.contents()[0].size
     stage.judge.bound(found, stage.note(f"{found} bytes are found in all"))
 

@@ -37,7 +37,7 @@ _ARISES_WITH = {
     "put-is-found": frozenset({"put", "exists", "delete", "troubled", "no_copy"}),
     "damage-is-a-miss": frozenset({"damage", "lock"}),
     "whole-or-nothing": frozenset({"race", "killed_put"}),
-    "exists-agrees-with-get": frozenset({"agree"}),
+    "exists-agrees-with-get": frozenset({"agree", "fill"}),
     "namespaces-apart": frozenset({"namespace"}),
     "batch-as-declared": frozenset({"batch"}),
     "capacity-kept": frozenset({"fill"}),
@@ -228,7 +228,10 @@ class StoreStage:
 
     def _store(self) -> Store:
         if self.namespace not in self._stores:
-            self._stores[self.namespace] = self._factory(self.setting())
+            store: object = self._factory(self.setting())
+            if not isinstance(store, Store):
+                raise ConnectorBrokeError("open", f"returned {store!r:.80}, expected a Store")
+            self._stores[self.namespace] = store
         return self._stores[self.namespace]
 
     def _died(self, error: ConnectorBrokeError) -> None:

@@ -171,6 +171,8 @@ KILLERS: dict[str, str] = {
     "store-refuses-early": "capacity[room.16384]",
     "store-one-namespace": "namespaces[one.rank0-other.rank1]",
     "store-short-keys": "key-bytes[keys.long-others.long.too]",
+    "store-safe-names": "key-bytes[keys.slash-others.slash.too]",
+    "store-known-before": "capacity[room.16384]",
     "store-text-keys": "key-bytes[keys.high-others.high.too]",
     "store-forgets": "own-bytes[bytes.7-data.position-keys.one]",
     "store-index-in-memory": "second-process[bytes.33]",

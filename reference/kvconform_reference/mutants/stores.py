@@ -92,6 +92,26 @@ class _StaleIndex(MemoryStore):
         return super().put(keys, buffers)
 
 
+class _KnownBefore(FileStore):
+    """Exists knows of every object that was handed to a put, taken or not."""
+
+    def __init__(self, setting: StoreSetting) -> None:
+        super().__init__(setting)
+        self._handed: set[bytes] = set()
+
+    def exists(self, keys: Sequence[bytes]) -> Sequence[bool]:
+        found = super().exists(keys)
+        return [one or key in self._handed for key, one in zip(keys, found, strict=True)]
+
+    def put(self, keys: Sequence[bytes], buffers: Sequence[memoryview]) -> Sequence[bool]:
+        self._handed.update(keys)
+        return super().put(keys, buffers)
+
+    def delete(self, keys: Sequence[bytes]) -> Sequence[bool]:
+        self._handed.difference_update(keys)
+        return super().delete(keys)
+
+
 class _InPlace(_Bare):
     """Writes into the file that readers read, piece by piece, and reads what is there."""
 
@@ -126,6 +146,20 @@ class _ShortKeys(FileStore):
 
     def _head(self, key: bytes, data: bytes | memoryview) -> bytes:
         return super()._head(key[:15], data)
+
+
+class _SafeNames(FileStore):
+    """Names its files by keys in which an underscore stands for what a name cannot hold."""
+
+    def _file(self, key: bytes) -> Path:
+        return super()._file(_safe(key))
+
+    def _head(self, key: bytes, data: bytes | memoryview) -> bytes:
+        return super()._head(_safe(key), data)
+
+
+def _safe(key: bytes) -> bytes:
+    return key.replace(b"/", b"_").replace(b"\0", b"_")
 
 
 class _TextKeys(MemoryStore):
@@ -210,11 +244,13 @@ STORES = tuple(
         ("store-put-ignored", "A put under a key that is there reports success and is ignored.", ("STO-4",), _IgnoredPut, ("C4",)),
         ("store-batch-undeclared", "One absent key makes all others of its batch absent.", ("STO-3",), _AllOrNothing, ("C12",)),
         ("store-stale-index", "Exists says yes of what was deleted.", ("STO-6",), _StaleIndex, ("C16",)),
+        ("store-known-before", "Exists says yes of what a put has refused.", ("STO-6",), _KnownBefore, ("C16",)),
         ("store-in-place", "A writer that dies leaves half an object under its key.", ("STO-8",), _InPlace, ("C12",)),
         ("store-unbounded", "The capacity is no bound.", ("STO-9",), _Unbounded, ("C15",)),
         ("store-refuses-early", "New objects are refused although older ones could make way.", ("STO-9",), _RefusesWhenHalfFull, ("C15",)),
         ("store-one-namespace", "Equal keys of two models share their object.", ("STO-10",), _OneNamespace, ("C14",)),
         ("store-short-keys", "Keys that are equal at the front share their object.", ("STO-1",), _ShortKeys, ("C14",)),
+        ("store-safe-names", "Bytes that no file's name can hold count as underscores.", ("STO-1",), _SafeNames, ("C14",)),
         ("store-text-keys", "Bytes of a key that are no text count as equal.", ("STO-1",), _TextKeys, ("C14",)),
         ("store-hash-names", "Objects lie under a hash of their key that differs from process to process.", ("STO-2",), _HashNames, ("C14",)),
         ("store-forgets", "Some objects are dropped and reported as kept.", ("STO-2",), _Forgets, ("C2",)),
