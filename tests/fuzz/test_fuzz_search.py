@@ -57,9 +57,9 @@ def kind_of(path: Path, connector: str) -> str:
     ],
 )
 def test_a_seeded_fault_is_found_and_its_file_shows_it(fuzz, corpus, fault):
-    """Within 200 examples; the file fails by the check that is told, and passes on the reference."""
+    """Within 60 examples; the file fails by the check that is told, and passes on the reference."""
     connector = f"mutant:{fault}"
-    code, out = fuzz("--connector", connector, "--examples", "200")
+    code, out = fuzz("--connector", connector, "--examples", "60")
     assert code == 1, out
     (path,) = corpus.iterdir()
     assert f"written    {path}" in out
